@@ -68,7 +68,7 @@ class CatTransform(SideBySide):
             raise ValueError(f"CatTransform: got {len(self.lengths)} lengths for "
                              f"{len(self.transforms)} transforms")
 
-    length = property(lambda self: sum(self.lengths))
+    length = property(lambda self: sum(self.lengths), doc="The size along the dim.")
     event_dim = property(lambda self: max(part.event_dim for part in self.transforms))
     domain = property(lambda self: constraints.cat(
         [part.domain for part in self.transforms], self.dim, self.lengths))

@@ -11,6 +11,8 @@ from tensorlib.ops.foreign import members
 class Transform:
     """A function with an inverse (or one that chooses), and the log of its Jacobian's determinant.
 
+    domain, codomain: the constraints that its arguments and its results meet. bijective: whether
+    the inverse of a result is the only argument that gives it.
     cache_size: 1 keeps the last value with its result, so that the inverse of that costs nothing.
     """
 

@@ -36,13 +36,13 @@ class SparseTensor(Tensor, dispatches=False):
 
     # ---- what it is ------------------------------------------------------------------------------
 
-    data = property(lambda self: self.detach())
-    is_sparse = property(lambda self: True)
-    is_cpu = property(lambda self: True)
-    layout = property(lambda self: sparse_coo)
-    device = property(lambda self: self._values_.device)
-    is_leaf = property(lambda self: self._values_.is_leaf)
-    grad_fn = property(lambda self: self._values_.grad_fn)
+    data = property(lambda self: self.detach(), doc="The same entries, without a graph.")
+    is_sparse = property(lambda self: True, doc="True.")
+    is_cpu = property(lambda self: True, doc="True.")
+    layout = property(lambda self: sparse_coo, doc="`sparse_coo`.")
+    device = property(lambda self: self._values_.device, doc="The device of the values.")
+    is_leaf = property(lambda self: self._values_.is_leaf, doc="Whether the values are a leaf.")
+    grad_fn = property(lambda self: self._values_.grad_fn, doc="The node of the values, or None.")
 
     @property
     def requires_grad(self) -> bool:
@@ -77,6 +77,7 @@ class SparseTensor(Tensor, dispatches=False):
         return self._values_.ndim - 1
 
     def _nnz(self) -> int:
+        """The number of entries."""
         return self._values_.shape[0]
 
     nnz = _nnz

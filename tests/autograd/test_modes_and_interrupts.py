@@ -19,7 +19,7 @@ from tensorlib._core.interpreters.levels import running_levels
 from tensorlib._core.interpreters.stack import current_layer
 from tensorlib.autograd import anomaly, forward_ad, graph
 from tensorlib.autograd.batch import outside_of_all
-from tensorlib.program.reads.functions import running
+from tensorlib.program.reads.observer import active
 from tests.fuzz.failing import PythonsOwn
 
 
@@ -28,7 +28,7 @@ def state():
     set_plan(plan := set_plan(None))
     return (tl.is_grad_enabled(), tl.is_inference_mode_enabled(), is_forward_mode(), packing(),
             plan, running_levels(), current_layer(), forward_ad._current.level,
-            graph._refusal.message, gc.isenabled(), running.recorder,
+            graph._refusal.message, gc.isenabled(), active.recorder,
             bool(owners.modules.hooks_of_all))
 
 

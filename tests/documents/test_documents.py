@@ -19,7 +19,7 @@ HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 # Each in a process of its own, as an example may register an operation.
 RUN = f"""
 import doctest, os, sys, tensorlib
-import tensorlib.nn, tensorlib.optim, tensorlib.program.reads.rewriting     # as many of them do
+import tensorlib.nn, tensorlib.optim, tensorlib.program.reads.instrumenting     # as many of them do
 os.chdir({str(ROOT)!r})               # where the paths in examples begin
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE     # lines may be broken for the reader
 def run(name, text):

@@ -4,14 +4,14 @@ import pytest
 
 from tensorlib.program.compiled import compiling
 from tensorlib.program.reads import accessors, recorder, settings
-from tensorlib.program.reads.notes import Notes
+from tensorlib.program.reads.read_log import ReadLog
 
 from . import running, ways, ways_of_code, ways_of_libraries, ways_of_objects
 
 WAYS = {**ways_of_objects.WAYS, **ways_of_code.WAYS, **ways_of_libraries.WAYS}
 MODULE = "m = nn.Sequential(nn.ReLU())"
-# of each kind of note, a read that has no other guard
-NOTES = {
+# of each kind of entry, a read that has no other guard
+ENTRIES = {
     "attr": ways.Way("y = y * o.k", "o.k = 3", ways.CLASS + "o.k = 2"),
     "attrs": ways.Way("y = y * (2 if o == S(2) else 3)", "o.k = 3",
         "@dataclasses.dataclass\nclass S:\n    k: int = 2\no = S()"),
@@ -25,8 +25,8 @@ NOTES = {
     "kind": ways.Way("y = y * o.m()", "o.__class__ = type('E', (), dict(m=lambda self: 5))",
         "class D:\n    def m(self): return 2\no = D()"),
 }
-# and of each function that looks at no more than a holder
-LOOKS = {
+# and of each accessor
+ACCESSORS = {
     accessors.members_of: ways.Way("y = y * sum(o)", "o.add(5)", "o = {2}"),
     accessors.contents_of: ways.Way("y = y * float(o.sum())", "o[0] = 3", "o = np.ones(2)"),
     accessors.order_of: ways.Way("y = y * next(iter(o.values()))", "o.move_to_end('a')",
@@ -39,7 +39,7 @@ LOOKS = {
         "w = tl.ones(1)"),
     accessors.field_of: ways.Way("y = y * (2 if hasattr(o, 'k') else 3)", "o.k = 3",
         "class P:\n    __slots__ = ('k',)\no = P()"),
-    settings.given_now: ways.Way("y = y * tl.get_num_threads()",
+    settings.current_setting: ways.Way("y = y * tl.get_num_threads()",
         "tl.set_num_threads(3 - tl.get_num_threads())", "tl.set_num_threads(1)"),
 }
 
@@ -50,29 +50,30 @@ def unseen(f):
     return f
 
 
-@pytest.mark.parametrize("kind", NOTES)
-def test_each_kind_of_note(monkeypatch, kind):
-    text = ways.text_of(NOTES[kind])
+@pytest.mark.parametrize("kind", ENTRIES)
+def test_each_kind_of_entry(monkeypatch, kind):
+    text = ways.text_of(ENTRIES[kind])
     assert not running.difference(text)
-    note = Notes.note
+    record = ReadLog.record
 
     def kept(self, holder, what, key, value):
         if what == kind:
-            self.old[id(value)] = value          # its age is known by the note, too
+            self.old[id(value)] = value          # its age is known by the entry, too
         else:
-            note(self, holder, what, key, value)
+            record(self, holder, what, key, value)
 
-    monkeypatch.setattr(Notes, "note", unseen(kept))
+    monkeypatch.setattr(ReadLog, "record", unseen(kept))
     assert running.difference(text)
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.__name__)
-def test_each_kind_of_value(monkeypatch, look):
-    text = ways.text_of(LOOKS[look])
+@pytest.mark.parametrize("accessor", ACCESSORS, ids=lambda accessor: accessor.__name__)
+def test_each_kind_of_value(monkeypatch, accessor):
+    text = ways.text_of(ACCESSORS[accessor])
     assert not running.difference(text)
-    value = recorder.Reads.value
-    monkeypatch.setattr(recorder.Reads, "value", unseen(lambda self, holder, how, *rest: (
-        None if how is look else value(self, holder, how, *rest))))
+    record = recorder.ReadRecorder.record_value
+    monkeypatch.setattr(recorder.ReadRecorder, "record_value", unseen(
+        lambda self, holder, read, *rest: (
+            None if read is accessor else record(self, holder, read, *rest))))
     assert running.difference(text)
 
 

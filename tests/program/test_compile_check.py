@@ -153,7 +153,7 @@ def test_each_public_setting_is_known_to_captures():
     """A function that sets or gives what holds for all code has a place in one of the two lists."""
     named = {name for name in dir(tl) if name.startswith(("get_", "set_", "is_", "are_", "use_"))
              and not isinstance(getattr(tl, name), type) and not hasattr(tl.Tensor, name)}
-    assert named - {"is_tensor", "is_storage"} <= settings.GIVING | settings.CHANGING
+    assert named - {"is_tensor", "is_storage"} <= settings.GETTERS | settings.SETTERS
 
 
 def test_what_is_guarded_is_the_users(capsys):

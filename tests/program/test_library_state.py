@@ -174,9 +174,9 @@ FILLED_BY_IMPORTS = """subclasses.dispatching values.OF_CALLS values.RULES value
     value_checks.CHECKS call_types.WRITTEN call_types.RUNNERS simplify.RULES simplify.OF_VIEWS
     direct_steps.STEPS dispatch.DONE""".split()
 FOUND_AGAIN = """rules._warned collectives.known fully_shard.addresses group.state group.broken
-    subgroups.made memory.SHARED einsum.PLANS optimizer._alive functions.telling sources.replaced
-    sources.made sources.files jit._scripted parametrize.cache""".split()
-TOLD_OTHERWISE = """printing.options forward_ad._current functions.running options.allowed
+    subgroups.made memory.SHARED einsum.PLANS optimizer._alive observer.instrumented_codes
+    sources.installed sources.code_cache sources.files jit._scripted parametrize.cache""".split()
+TOLD_OTHERWISE = """printing.options forward_ad._current observer.active options.allowed
     library._defined""".split()
 WRITING = set("""append add update pop clear setdefault remove discard extend insert
     popitem""".split())

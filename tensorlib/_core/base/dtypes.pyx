@@ -28,7 +28,7 @@ cdef list NAMES = ["bool", "uint8", "int8", "int16", "int32", "int64",
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
 cdef class dtype:
-    """The type of a tensor's elements, such as `tensorlib.float32`."""
+    """The type of a tensor's elements, such as `tensorlib.float32`, whose `name` is "float32"."""
 
     @property
     def itemsize(self):
@@ -37,14 +37,17 @@ cdef class dtype:
 
     @property
     def is_floating_point(self):
+        """Whether the elements are real floating numbers."""
         return KIND[self.id] == FLOAT_KIND
 
     @property
     def is_complex(self):
+        """Whether the elements are complex numbers."""
         return KIND[self.id] == COMPLEX_KIND
 
     @property
     def is_signed(self):
+        """Whether the elements may be negative."""
         return self.id != BOOL and not is_unsigned(self.id)
 
     def to_real(self):

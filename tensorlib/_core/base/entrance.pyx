@@ -1,8 +1,8 @@
-"""How compiled public functions are entered: with other names of arguments under the function's
-own, and with errors as `error_names` shows them.
+"""How compiled public functions are entered: aliases of parameters are translated into the
+function's own names, and errors are those that `error_names` shows.
 
-A function is entered through `call_named`, which does nothing more unless a keyword is one of
-these names, or the call has failed.
+The vectorcall slot of a function is replaced by one of the functions here, which only look at the
+keywords, and at the result, which is NULL after an error.
 """
 
 from cpython.exc cimport (
@@ -40,34 +40,35 @@ cdef extern from "Python.h":
     PyObject* PyDict_New()
     int PyDict_SetItem(PyObject* made, PyObject* key, PyObject* value)
 
-ctypedef PyObject* (*with_keywords)(PyObject* self, PyObject* args, PyObject* kwargs) noexcept
+ctypedef PyObject* (*tuple_function)(PyObject* self, PyObject* args, PyObject* kwargs) noexcept
 
 
-# ---- other names of arguments --------------------------------------------------------------------
+# ---- aliases of parameters -----------------------------------------------------------------------
 
-# NumPy's, which PyTorch's parser takes wherever there is the parameter they stand for, and those
-# that its functions have where its documentation, and so this library, calls them otherwise.
-cdef dict STANDS_FOR = {
+# The parameters that a keyword may stand for: NumPy's names, which PyTorch takes for all functions
+# that have the parameter, and names of PyTorch's functions that differ from its documentation.
+cdef dict ALIASES = {
     "axis": ("dim",), "keepdims": ("keepdim",), "x": ("input", "A", "tensor"),
     "a": ("input", "A", "tensor"), "x1": ("input", "A", "tensor"), "x2": ("other",),
     "input": ("A", "tensor"), "b": ("B",), "other": ("B", "tensor")}
 
 
-cdef inline PyObject* own_names(PyObject* function, PyObject* names) noexcept:
-    """The names of keywords with the function's own in the place of others: the tuple itself where
-    there are none of these, else a new one; NULL for NULL, and with an error set."""
+cdef inline PyObject* names_of_parameters(PyObject* function, PyObject* names) noexcept:
+    """Keywords with the names of parameters in place of aliases: the tuple itself if there is none,
+    else a new one; NULL for NULL, and with an error set."""
     cdef Py_ssize_t i
     if names != NULL:
         for i in range(PyTuple_GET_SIZE(names)):
             if len(<str>PyTuple_GET_ITEM(names, i)) in (1, 2, 4, 5, 8) and (     # most are not
-                    <object>PyTuple_GET_ITEM(names, i) in STANDS_FOR):
-                return translated(function, names)
+                    <object>PyTuple_GET_ITEM(names, i) in ALIASES):
+                return translated_names(function, names)
     return names
 
 
-cdef PyObject* translated(PyObject* function, PyObject* names) noexcept:
+cdef PyObject* translated_names(PyObject* function, PyObject* names) noexcept:
+    """`translated_tuple` as a new reference, or NULL with an error set."""
     try:
-        found = tuple_in_own_names(<object>function, <tuple>names)
+        found = translated_tuple(<object>function, <tuple>names)
         Py_INCREF(found)
         return <PyObject*>found
     except BaseException as error:
@@ -75,22 +76,24 @@ cdef PyObject* translated(PyObject* function, PyObject* names) noexcept:
         return NULL
 
 
-cdef tuple tuple_in_own_names(function, tuple names):
-    cdef dict known = getattr(function, "own_names", None)      # for keywords as they were given
+cdef tuple translated_tuple(function, tuple names):
+    """Keywords with the names of parameters in place of aliases; the function has a cache of them.
+    """
+    cdef dict known = getattr(function, "translated_names", None)
     if known is None:
-        known = function.own_names = {}
+        known = function.translated_names = {}
     found = known.get(names)
     if found is None:
         taken = parameters(function)
-        found = tuple([x if x in taken else own_name(x, taken, names) for x in names])
-        if len(known) < 64:          # callers may think of any others
+        found = tuple([x if x in taken else parameter_for(x, taken, names) for x in names])
+        if len(known) < 64:          # there are as many as callers like
             known[names] = found
     return found
 
 
-cdef object own_name(name, taken, tuple names):
-    """The parameter that a name stands for, unless it was given itself; else the name."""
-    for own in STANDS_FOR.get(name, ()):
+cdef object parameter_for(name, taken, tuple names):
+    """The parameter that an alias stands for, unless it is given, too; else the name itself."""
+    for own in ALIASES.get(name, ()):
         if own in taken:
             return name if own in names else own
     return name
@@ -98,46 +101,50 @@ cdef object own_name(name, taken, tuple names):
 
 # ---- functions -----------------------------------------------------------------------------------
 
-cdef vectorcallfunc enter = NULL   # how Cython enters the functions of operations
+cdef vectorcallfunc enter_operation = NULL   # Cython's entrance of the functions of operations
 
-# How the library's other functions are entered: each module has its own way. They live for ever.
+# A hash table of the library's other functions with their own entrances, one for each module. They
+# live for ever.
 cdef enum:
-    MAX_LISTED = 2048              # a power of 2, at least twice the number of functions
+    TABLE_SIZE = 2048              # a power of 2, at least twice the number of functions
 
-cdef PyObject* listed[MAX_LISTED]
-cdef vectorcallfunc entrances[MAX_LISTED]
-# Of one that `make_offered` made: the function in Python behind it, and the one that a call with
-# one argument comes to, or NULL.
-cdef PyObject* python_of[MAX_LISTED]
-cdef PyObject* of_one[MAX_LISTED]
-cdef int n_listed = 0
-cdef Lock listing               # for who adds to these
+cdef PyObject* table[TABLE_SIZE]
+cdef vectorcallfunc entrances[TABLE_SIZE]
+# Of a function of `make_offered`: the one that it was made of, and the one for calls with one
+# argument, or NULL.
+cdef PyObject* python_of[TABLE_SIZE]
+cdef PyObject* of_one[TABLE_SIZE]
+cdef int n_in_table = 0
+cdef Lock table_lock               # held where functions are added
 
 
-cdef inline int place_of(PyObject* function) noexcept:
-    """Where a function is listed, or would be."""
-    cdef int i = <int>((<size_t>function >> 4) * <size_t>0x9E3779B1 >> 8 & (MAX_LISTED - 1))
-    while listed[i] != NULL and listed[i] != function:
-        i = (i + 1) & (MAX_LISTED - 1)
+cdef inline int slot_of(PyObject* function) noexcept:
+    """The slot of a function in the table, or the free one where it would be."""
+    cdef int i = <int>((<size_t>function >> 4) * <size_t>0x9E3779B1 >> 8 & (TABLE_SIZE - 1))
+    while table[i] != NULL and table[i] != function:
+        i = (i + 1) & (TABLE_SIZE - 1)
     return i
 
 
-cdef PyObject* call_named(PyObject* function, PyObject* const* args, size_t n,
-                          PyObject* names) noexcept:
-    return call_by(enter, function, args, n, names)
+cdef PyObject* call_operation(PyObject* function, PyObject* const* args, size_t n,
+                              PyObject* names) noexcept:
+    """The entrance of functions of operations."""
+    return call_through(enter_operation, function, args, n, names)
 
 
-cdef PyObject* call_listed(PyObject* function, PyObject* const* args, size_t n,
-                           PyObject* names) noexcept:
-    return call_by(entrances[place_of(function)], function, args, n, names)
+cdef PyObject* call_in_table(PyObject* function, PyObject* const* args, size_t n,
+                             PyObject* names) noexcept:
+    """The entrance of functions in the table."""
+    return call_through(entrances[slot_of(function)], function, args, n, names)
 
 
-cdef inline PyObject* call_by(vectorcallfunc entrance, PyObject* function, PyObject* const* args,
-                              size_t n, PyObject* names) noexcept:
+cdef inline PyObject* call_through(vectorcallfunc entrance, PyObject* function,
+                                   PyObject* const* args, size_t n, PyObject* names) noexcept:
+    """What every entrance does but that of `*sizes`: it calls Cython's own one."""
     cdef PyObject* result = NULL
-    cdef PyObject* own = own_names(function, names)
+    cdef PyObject* own = names_of_parameters(function, names)
     if own != NULL or names == NULL:
-        if watched & watch.FUNCTIONS and is_offered(
+        if watched & watch.FUNCTIONS and is_done_by(
                 upcalls.called, function, args, n, own, &result):
             if own != names:
                 Py_XDECREF(own)
@@ -150,9 +157,9 @@ cdef inline PyObject* call_by(vectorcallfunc entrance, PyObject* function, PyObj
     return result
 
 
-cdef bint is_offered(called_function offer, PyObject* function, PyObject* const* args, size_t n,
+cdef bint is_done_by(called_function offer, PyObject* function, PyObject* const* args, size_t n,
                      PyObject* names, PyObject** result) noexcept:
-    """Whether `offer` did a call as a whole: `result` is what that gave, NULL for an error."""
+    """Whether `offer` did a call as a whole; sets its result, NULL for an error."""
     cdef Py_ssize_t i, count = PyVectorcall_NARGS(n)
     try:
         done = offer(
@@ -171,35 +178,34 @@ cdef bint is_offered(called_function offer, PyObject* function, PyObject* const*
 
 cdef PyObject* call_offered(PyObject* function, PyObject* const* args, size_t n,
                             PyObject* names) noexcept:
-    """How what `make_offered` made is entered: the function behind it is, unless someone does it.
-    """
+    """The entrance of functions of `make_offered`: that of what it was made of, unless an
+    interpreter or a class does the call."""
     cdef PyObject* result = NULL
     cdef int i
     if (watched or upcalls.asks != NULL and upcalls.asks(args, PyVectorcall_NARGS(n))) and (
-            is_offered(upcalls.whole, function, args, n, names, &result)):
+            is_done_by(upcalls.whole, function, args, n, names, &result)):
         return result
-    i = place_of(function)
+    i = slot_of(function)
     if of_one[i] != NULL and names == NULL and PyVectorcall_NARGS(n) == 1:
         return PyObject_Vectorcall(of_one[i], args, n, NULL)
     return entrances[i](python_of[i], args, n, names)
 
 
-cdef PyObject* call_by_tuple(PyObject* function, PyObject* const* args, size_t n,
-                             PyObject* names) noexcept:
-    """How functions that begin with `*sizes` are entered: Cython gives them no other way than by a
-    tuple and a dict. By pointers: where there is no memory for a traceback no error can be caught.
-    """
+cdef PyObject* call_with_tuple(PyObject* function, PyObject* const* args, size_t n,
+                               PyObject* names) noexcept:
+    """The entrance of functions that begin with `*sizes`, which Cython calls with a tuple and a
+    dict. It uses pointers: without memory for a traceback no error can be caught."""
     cdef Py_ssize_t count = PyVectorcall_NARGS(n)
     cdef PyObject* result = NULL
-    if watched & watch.FUNCTIONS and is_offered(
+    if watched & watch.FUNCTIONS and is_done_by(
             upcalls.called, function, args, n, names, &result):
         return result
     cdef PyObject* given = new_tuple(args, count)
-    cdef PyObject* own = own_names(function, names)
+    cdef PyObject* own = names_of_parameters(function, names)
     cdef PyObject* named = NULL if own == NULL else new_dict(own, args + count)
     cdef FunctionFields* fields = <FunctionFields*>function     # as Cython's functions begin
     if given != NULL and (names == NULL or named != NULL):
-        result = (<with_keywords>fields.m_ml.ml_meth)(fields.m_self, given, named)
+        result = (<tuple_function>fields.m_ml.ml_meth)(fields.m_self, given, named)
     Py_XDECREF(given)
     Py_XDECREF(named)
     if result == NULL:
@@ -233,7 +239,7 @@ cdef PyObject* new_dict(PyObject* names, PyObject* const* values) noexcept:
 
 
 cdef void replace_error(PyObject* function, PyObject* names) noexcept:
-    """Makes the error that is set what `shown` makes of it, unless there is no memory for that."""
+    """Replaces the error that is set by what `shown` gives for it, unless memory is short."""
     if PyErr_Occurred() == <PyObject*>OutOfMemoryError:
         return
     cdef PyObject* kind = NULL
@@ -255,64 +261,64 @@ cdef void replace_error(PyObject* function, PyObject* names) noexcept:
 
 
 def name_errors(function, bint for_ever=False):
-    """The compiled function itself, whose errors are `shown` from now on.
+    """The function itself; if it is compiled, its aliases and errors are handled from now on.
 
-    for_ever: it is the library's, and no function of an operation.
+    for_ever: it is one of the library's that is no function of an operation.
     """
-    global enter
+    global enter_operation
     if function.__class__.__name__ != "cython_function_or_method":
         return function
     cdef vectorcallfunc found = PyVectorcall_Function(function)
     cdef vectorcallfunc* slot = <vectorcallfunc*>(
         <char*><PyObject*>function + Py_TYPE(function).tp_vectorcall_offset)
-    if found in (call_named, call_listed, call_offered, call_by_tuple):
+    if found in (call_operation, call_in_table, call_offered, call_with_tuple):
         return function
     if found == NULL:
-        slot[0] = call_by_tuple
-    elif not for_ever and (enter == NULL or found == enter):
-        enter = found
-        slot[0] = call_named
-    elif for_ever and put_in_list(function, found, None):
-        slot[0] = call_listed
+        slot[0] = call_with_tuple
+    elif not for_ever and (enter_operation == NULL or found == enter_operation):
+        enter_operation = found
+        slot[0] = call_operation
+    elif for_ever and add_to_table(function, found, None):
+        slot[0] = call_in_table
     return function
 
 
-cdef bint put_in_list(function, vectorcallfunc found, of, alone=None) except -1:
-    """Lists how a function is entered, and `of` and `alone`, what is behind it, for ever; False if
-    the list is full."""
-    global n_listed
+cdef bint add_to_table(function, vectorcallfunc found, of, alone=None) except -1:
+    """Adds a function to the table, with its entrance and the functions of `python_of` and
+    `of_one`; False if the table is full."""
+    global n_in_table
     cdef int i
-    if n_listed >= MAX_LISTED // 2:             # a full table would be searched for ever
+    if n_in_table >= TABLE_SIZE // 2:             # which keeps searches short
         return False
     Py_INCREF(function)
     Py_INCREF(of)
     Py_INCREF(alone)
-    hold(&listing)
-    n_listed += 1
-    i = place_of(<PyObject*>function)
+    hold(&table_lock)
+    n_in_table += 1
+    i = slot_of(<PyObject*>function)
     entrances[i], python_of[i] = found, <PyObject*>of
     of_one[i] = NULL if alone is None else <PyObject*>alone
-    set_pointer(&listed[i], <PyObject*>function)       # from here on others may find it
-    drop(&listing)
+    set_pointer(&table[i], <PyObject*>function)       # from here on others may find it
+    drop(&table_lock)
     return True
 
 
 def make_offered(function, of_one=None):
-    """What does as a function in Python does, which interpreters and classes that take part in
-    operations are offered as it is called.
+    """A function that does what one in Python does, and whose calls are first offered to
+    interpreters and to classes that take part in operations.
 
-    of_one: the compiled function that it calls where it is called with one argument.
+    of_one: the compiled function for calls with one argument.
     """
     def offered(*args, **kwargs):
         return function(*args, **kwargs)
-    if put_in_list(offered, PyVectorcall_Function(function), function, of_one):
+    if add_to_table(offered, PyVectorcall_Function(function), function, of_one):
         (<vectorcallfunc*>(<char*><PyObject*>offered
                            + Py_TYPE(offered).tp_vectorcall_offset))[0] = call_offered
     return offered
 
 
 def one_frame(function):
-    """A function that does what `function`, one in Python, does; its errors are `shown`."""
+    """A function that does what one in Python does, with errors as `shown` gives them."""
     def entered(*args, **kwargs):
         try:
             return function(*args, **kwargs)

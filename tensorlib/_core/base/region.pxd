@@ -1,4 +1,4 @@
-"""Addresses that no memory stands behind: where the elements of `meta` tensors would lie."""
+"""Addresses without memory: those of the elements of `meta` tensors."""
 
 cdef char* region                  # its first address
 cdef size_t region_size            # 0 until a tensor without memory is first asked for
@@ -12,5 +12,5 @@ cdef inline bint in_region(const void* address) noexcept nogil:
     return <size_t>address - <size_t>region < region_size
 
 cdef inline bint computes_nothing() noexcept nogil:
-    """Whether this thread finds out shapes alone: what it allocates has no memory."""
+    """Whether this thread only finds shapes: what it allocates has no memory."""
     return region_size != 0 and without_memory()[0]

@@ -3,14 +3,12 @@
 A tensor on `meta` has a storage like every other, with addresses and a number of bytes, so that
 views, strides and the checks that elements lie in their storage are those of all tensors. Its
 addresses are taken from one region of the address space, which is reserved when it is first needed
-and which nothing is ever written to: the place that runs loops (`work.pxd`) looks whether the
-memory that they are for lies in it, and the pool whether the thread is in the mode in which all
-that it allocates does.
+and which nothing is ever written to: what runs loops (`work.pxd`) skips those for memory in the
+region, and the pool all of a thread that only finds shapes (`set_without_memory`).
 
-The region is readable and writable, though no page of it is ever touched: a loop that came by
-without looking would find zeros there, and no crash. It is as large as the system permits, and the
-addresses of tensors are handed out in turn; those of more than its size begin at the front again,
-since what lies there need not be told apart.
+The region is readable and writable, though no page of it is ever touched: a loop that is not
+skipped by mistake finds zeros there, and does not crash. It is as large as the system permits, and
+addresses are handed out in turn, from the front again after its end: tensors there may share them.
 """
 
 from tensorlib._core.base cimport watch
@@ -48,7 +46,7 @@ cdef enum:
     SMALLEST_BITS = 32
 
 cdef size_t taken = 0
-cdef Lock addresses          # of the region, and of what is taken of it
+cdef Lock addresses          # held where the region is opened or taken from
 
 
 cdef int* without_memory() noexcept nogil:
@@ -57,7 +55,7 @@ cdef int* without_memory() noexcept nogil:
 
 
 cdef char* reserve(Py_ssize_t nbytes) except NULL:
-    """The address of `nbytes` bytes that are not there. Raises: MemoryError for too many."""
+    """The address of `nbytes` bytes without memory. Raises: MemoryError for too many."""
     global taken
     cdef size_t wanted = (<size_t>nbytes // LINE + 1) * LINE
     cdef char* found
@@ -103,7 +101,7 @@ def set_without_memory(bint enabled):
     return before
 
 
-# ---- where new tensors are made ------------------------------------------------------------------
+# ---- default devices -----------------------------------------------------------------------------
 # A thread's default device and those of the blocks around are the bits of a number, the innermost
 # lowest and a 1 above all of them: 1 is `meta`.
 
@@ -142,12 +140,12 @@ def enter_device(device):
 
 
 def leave_device(device, *error):
-    """Has new tensors be where they were made before the block began, if there is one."""
+    """Ends the innermost block of `enter_device`, if there is one."""
     if defaults_address()[0] > 3:
         defaults_address()[0] >>= 1
 
 
 def forbid_region():
-    """For tests: from now on, who touches an element of a `meta` tensor ends the process."""
+    """For tests: from now on an access to an element of a `meta` tensor ends the process."""
     open_region()
     shut(region, region_size)

@@ -1,6 +1,6 @@
 """Warnings that the library's compiled code gives: a capture is notified of them, as of others.
 
-The profile that tells of warnings in Python sees none of them.
+The profile by which it sees warnings in Python shows none of them.
 """
 
 import os
@@ -13,19 +13,19 @@ HOME = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 BETWEEN = tuple(os.path.join(HOME, name, "") for name in ("program", "_core"))   # what captures
 
 
-class Told(local):
-    """What is called before each warning of this thread."""
+class Listener(local):
+    """The function that is called before each warning of this thread, or None."""
 
-    by: Any = None
+    callback: Any = None
 
 
-told = Told()
+listener = Listener()
 
 
 def warn_of(message: str, category: type[Warning] = UserWarning, level: int = 1) -> None:
     """Warns as `warnings.warn` does with this `stacklevel`: at 1 in the line of Python code that
     calls this, or what calls this from compiled code. Frames of a capture do not count."""
-    if told.by is None:
+    if listener.callback is None:
         warnings.warn(message, category, stacklevel=level + 1)
     else:
         warn_at(own(sys._getframe(1)), message, category, level)
@@ -34,8 +34,8 @@ def warn_of(message: str, category: type[Warning] = UserWarning, level: int = 1)
 def warn_at(frame: Any, message: Any, category: type[Warning] | None = None, level: int = 1,
             source: Any = None) -> None:
     """Warns at the line that a frame is at, or so many up, of which a capture's are none."""
-    if told.by is not None:
-        told.by()
+    if listener.callback is not None:
+        listener.callback()
     for _ in range(level - 1):
         if frame is not None:
             frame = own(frame.f_back)

@@ -27,7 +27,7 @@ cdef extern from "Python.h":
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop,
                                      Py_ssize_t step)
 
-# The layout of the view that a basic key makes, as it grows.
+# The layout of the view that a basic key gives, to which its parts are applied one by one.
 cdef struct Layout:
     char* data
     int ndim
@@ -36,6 +36,7 @@ cdef struct Layout:
 
 
 cdef Kind kind_of(object part):
+    """What a part of a key is."""
     if PyLong_CheckExact(part):
         return INTEGER
     if type(part) is slice:
@@ -69,15 +70,16 @@ cdef object as_parts(object key):
 
 
 cdef inline bint is_int_scalar(Tensor x) noexcept:
+    """Whether a tensor is 0-d and of integers that are positions."""
     return x.ndim_ == 0 and KIND[x.type] == INTEGER_KIND and x.type != UINT8
 
 
-cdef struct Part:
+cdef struct KeyPart:
     Kind kind
     Py_ssize_t begin, end, step      # of a slice; an integer is in `begin`
 
 
-cdef int convert(object given, Part* part) except -1:
+cdef int read_part(object given, KeyPart* part) except -1:
     """Reads one part of a key that is not advanced."""
     if part.kind == INTEGER:
         part.begin = PyNumber_AsSsize_t(given, IndexError)
@@ -86,23 +88,25 @@ cdef int convert(object given, Part* part) except -1:
     return 0
 
 
-cdef object settled(object given, Kind kind):
-    """A part of a key whose integers are Python's own, which run no code when they are read."""
-    cdef Part part
+cdef object with_plain_integers(object given, Kind kind):
+    """A part of a key with ints in place of other integers, so that to read it runs no code."""
+    cdef KeyPart part
     if kind == INTEGER:
         return PyNumber_Index(given)
-    if kind == SLICE and not (plain(given.start) and plain(given.stop) and plain(given.step)):
+    if kind == SLICE and not (
+            is_plain(given.start) and is_plain(given.stop) and is_plain(given.step)):
         PySlice_Unpack(given, &part.begin, &part.end, &part.step)
         return slice(part.begin, part.end, part.step)
     return given
 
 
-cdef inline bint plain(object one):
+cdef inline bint is_plain(object one):
+    """Whether a member of a slice runs no code when it is read."""
     return one is None or PyLong_CheckExact(one)
 
 
-cdef int select(Layout* layout, Tensor x, int dim, Py_ssize_t i) except -1:
-    """Goes to one place of a dim of `x`."""
+cdef int select_position(Layout* layout, Tensor x, int dim, Py_ssize_t i) except -1:
+    """Moves the layout to one position of a dim of `x`."""
     cdef Py_ssize_t size = x.dims[dim]
     if i < -size or i >= size:
         raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {size}")
@@ -112,16 +116,17 @@ cdef int select(Layout* layout, Tensor x, int dim, Py_ssize_t i) except -1:
     return 0
 
 
-cdef int cut(Layout* layout, Tensor x, int dim, const Part* part) except -1:
-    """Keeps a slice of a dim of `x`."""
+cdef int slice_dim(Layout* layout, Tensor x, int dim, const KeyPart* part) except -1:
+    """Adds a slice of a dim of `x` to the layout."""
     cdef Py_ssize_t begin = part.begin, end = part.end, size
     size = PySlice_AdjustIndices(x.dims[dim], &begin, &end, part.step)
     if size > 0 or part.step > 0:                # of no element, too, as in PyTorch
         layout.data += begin * x.steps[dim] * ITEMSIZE[x.type]
-    return push(layout, size, x.steps[dim] * part.step if size > 1 else x.steps[dim])
+    return add_dim(layout, size, x.steps[dim] * part.step if size > 1 else x.steps[dim])
 
 
-cdef inline int push(Layout* layout, Py_ssize_t size, Py_ssize_t step) except -1:
+cdef inline int add_dim(Layout* layout, Py_ssize_t size, Py_ssize_t step) except -1:
+    """Adds an inner dim to the layout. Raises: IndexError for too many."""
     if layout.ndim == MAX_NDIM:
         raise IndexError(f"an index makes at most {MAX_NDIM} dims")
     layout.dims[layout.ndim] = size
@@ -131,6 +136,7 @@ cdef inline int push(Layout* layout, Py_ssize_t size, Py_ssize_t step) except -1
 
 
 cdef int require_dims(Py_ssize_t used, Tensor x) except -1:
+    """Raises: IndexError for a key that has parts for more dims than `x` has."""
     if used > x.ndim_:
         raise IndexError(
             f"index: too many indices for tensor of dimension {x.ndim_}: the key has {used}")
@@ -140,7 +146,7 @@ cdef int require_dims(Py_ssize_t used, Tensor x) except -1:
 cdef Tensor basic_view(Tensor x, object key):
     """The view that a basic key gives, or None if the key has an advanced part."""
     cdef Layout layout
-    cdef Part parts[2 * MAX_NDIM]
+    cdef KeyPart parts[2 * MAX_NDIM]
     cdef Kind kind
     cdef int dim = 0, used = 0, i, n
     layout.ndim = 0
@@ -149,10 +155,10 @@ cdef Tensor basic_view(Tensor x, object key):
         if kind == ADVANCED:
             return None
         if kind == INTEGER:
-            convert(key, parts)
+            read_part(key, parts)
             require_dims(1, x)
             layout.data = x.data_pointer
-            select(&layout, x, 0, parts[0].begin)
+            select_position(&layout, x, 0, parts[0].begin)
             return new_view(x, x.ndim_ - 1, x.dims + 1, x.steps + 1, layout.data)
         key = (key,)
     if len(<tuple>key) > 2 * MAX_NDIM:
@@ -162,26 +168,26 @@ cdef Tensor basic_view(Tensor x, object key):
         kind = parts[i].kind = kind_of((<tuple>key)[i])
         if kind == ADVANCED:
             return None
-        convert((<tuple>key)[i], &parts[i])
+        read_part((<tuple>key)[i], &parts[i])
         used += kind <= SLICE
     require_dims(used, x)
     layout.data = x.data_pointer
     for i in range(n):
         kind = parts[i].kind
         if kind == INTEGER:
-            select(&layout, x, dim, parts[i].begin)
+            select_position(&layout, x, dim, parts[i].begin)
             dim += 1
         elif kind == SLICE:
-            cut(&layout, x, dim, &parts[i])
+            slice_dim(&layout, x, dim, &parts[i])
             dim += 1
         elif kind == NEW:
-            push(&layout, 1, 1)
+            add_dim(&layout, 1, 1)
         else:
             while dim < x.ndim_ - used:                     # none, after an earlier ellipsis
-                push(&layout, x.dims[dim], x.steps[dim])
+                add_dim(&layout, x.dims[dim], x.steps[dim])
                 dim += 1
         used -= kind <= SLICE
     while dim < x.ndim_:
-        push(&layout, x.dims[dim], x.steps[dim])
+        add_dim(&layout, x.dims[dim], x.steps[dim])
         dim += 1
     return new_view(x, layout.ndim, layout.dims, layout.steps, layout.data)

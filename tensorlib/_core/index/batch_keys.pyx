@@ -6,18 +6,18 @@ cdef object WHOLE = slice(None)
 
 
 def lifted(Index index):
-    """The parsed key that picks from each of a batch of tensors, in dim 0, what `index` does."""
+    """The parsed key that picks from each example of a batch, in dim 0, what `index` picks."""
     cdef Index out = new_index()
     out.basic = (WHOLE, *index.basic)
     out.positions = None if index.positions is None else (None, *index.positions)
     out.sizes = None if index.sizes is None else (0, *index.sizes)
     out.mask, out.n_true = index.mask, index.n_true
-    out.first, out.at = index.first + 1, index.at + 1
+    out.first_dim, out.result_dim = index.first_dim + 1, index.result_dim + 1
     return out
 
 
 def ndim_picked(Index index, int ndim):
-    """How many dims a parsed key gives of a tensor of `ndim` dims."""
+    """The number of dims of what a parsed key picks from a tensor of `ndim` dims."""
     cdef int n_index = n_index_dims(index), d, left
     for part in index.basic:
         ndim += 1 if part is None else 0 if part is Ellipsis or isinstance(part, slice) else -1

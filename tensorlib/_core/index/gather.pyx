@@ -14,7 +14,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.items cimport complex128_t, complex64_t, item, number
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_shape
-from tensorlib._core.base.work cimport run_alone, run_once, share
+from tensorlib._core.base.work cimport run_alone, share
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
 from tensorlib._core.tiles.copies cimport packed_copy, zero
 
@@ -23,10 +23,10 @@ from tensorlib._core.base.pool import get_num_threads
 
 cdef enum:
     RELEASE_GIL = 16384      # elements from which on the GIL is released
-    SHORT = 16               # elements of a line that are not worth a call
-    PIECE = 128              # of lines along an outer dim: their neighbours share cache lines
+    SHORT = 16               # elements of a line from which on it is worth a call
+    PIECE = 128              # elements of a line along an outer dim: neighbours share cache lines
 
-cdef str WRITTEN = "gather: a position is out of bounds; the index was written after it was checked"
+cdef str CHANGED = "gather: a position is out of bounds; the index was written after it was checked"
 
 cdef inline bint gather_row(const item* x, const volatile int64_t* places, size_t size, item* y,
                             Py_ssize_t n) noexcept nogil:
@@ -177,58 +177,62 @@ cdef bint scatter_line(item* x, const volatile int64_t* places, Py_ssize_t place
     return True
 
 
-cdef line line_of_gather(int dtype) noexcept:
-    if ITEMSIZE[dtype] == 1: return <line>gather_line[uint8_t]
-    if ITEMSIZE[dtype] == 2: return <line>gather_line[uint16_t]
-    if ITEMSIZE[dtype] == 4: return <line>gather_line[uint32_t]
-    if ITEMSIZE[dtype] == 16: return <line>gather_line[complex128_t]
-    return <line>gather_line[uint64_t]
+cdef line_loop line_of_gather(int dtype) noexcept:
+    """The loop that reads along a line."""
+    if ITEMSIZE[dtype] == 1: return <line_loop>gather_line[uint8_t]
+    if ITEMSIZE[dtype] == 2: return <line_loop>gather_line[uint16_t]
+    if ITEMSIZE[dtype] == 4: return <line_loop>gather_line[uint32_t]
+    if ITEMSIZE[dtype] == 16: return <line_loop>gather_line[complex128_t]
+    return <line_loop>gather_line[uint64_t]
 
 
-cdef line line_of_scatter(int dtype, bint adds) noexcept:
-    """What writes, or adds: half types are added by the caller in float32, and have none for it."""
-    if adds and dtype == BOOL: return <line>scatter_add_bools
-    if adds and dtype == FLOAT32: return <line>scatter_add_line[float]
-    if adds and dtype == FLOAT64: return <line>scatter_add_line[double]
-    if adds and dtype == COMPLEX64: return <line>scatter_add_line[complex64_t]
-    if adds and dtype == COMPLEX128: return <line>scatter_add_line[complex128_t]
-    if ITEMSIZE[dtype] == 1: return <line>(
+cdef line_loop line_of_scatter(int dtype, bint adds) noexcept:
+    """The loop that writes, or adds, along a line; callers add half types in float32."""
+    if adds and dtype == BOOL: return <line_loop>scatter_add_bools
+    if adds and dtype == FLOAT32: return <line_loop>scatter_add_line[float]
+    if adds and dtype == FLOAT64: return <line_loop>scatter_add_line[double]
+    if adds and dtype == COMPLEX64: return <line_loop>scatter_add_line[complex64_t]
+    if adds and dtype == COMPLEX128: return <line_loop>scatter_add_line[complex128_t]
+    if ITEMSIZE[dtype] == 1: return <line_loop>(
         scatter_add_line[uint8_t] if adds else scatter_line[uint8_t])
-    if ITEMSIZE[dtype] == 2: return <line>(
+    if ITEMSIZE[dtype] == 2: return <line_loop>(
         scatter_add_line[uint16_t] if adds else scatter_line[uint16_t])
-    if ITEMSIZE[dtype] == 4: return <line>(
+    if ITEMSIZE[dtype] == 4: return <line_loop>(
         scatter_add_line[uint32_t] if adds else scatter_line[uint32_t])
-    if ITEMSIZE[dtype] == 16: return <line>scatter_line[complex128_t]
-    return <line>(scatter_add_line[uint64_t] if adds else scatter_line[uint64_t])
+    if ITEMSIZE[dtype] == 16: return <line_loop>scatter_line[complex128_t]
+    return <line_loop>(scatter_add_line[uint64_t] if adds else scatter_line[uint64_t])
 
 
-# All that a walk along lines needs to know: it runs without the GIL and reads no tensor.
+# What a walk along lines needs: it runs without the GIL and reads no tensor.
 cdef struct Lines:
-    line run
+    line_loop run
     char* x
     char* y
     const int64_t* places
     Py_ssize_t size, along           # positions, and the bytes from one to the next in x
-    int ndim, inner                  # dims, and which of them the lines are
+    int ndim, inner                  # the number of dims, and the one of the lines
     Py_ssize_t dims[MAX_NDIM]
     Py_ssize_t place_steps[MAX_NDIM]     # elements
     Py_ssize_t x_steps[MAX_NDIM]         # bytes
     Py_ssize_t y_steps[MAX_NDIM]         # bytes
 
 
-# The work of several threads, which take parts of one dim: where `x` is written, not of that along
-# which its places are named, so that each place has one writer.
-cdef struct Cut:
+# A walk that several threads share, which take parts of one dim: if it writes to `x`, not of the
+# indexed one, so that each element has one writer.
+cdef struct Sharing:
     const Lines* lines
-    int dim
-    Py_ssize_t failed                # 1 once a position was not there
+    int dim                          # that they share, or -1
+    Py_ssize_t failed                # 1 once a position was out of range
 
 
-cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) except -1:
-    """Runs along all lines of the positions; False, with part of it done, if one is not there."""
+cdef bint walk(line_loop run, Tensor x, int dim, Tensor places, Tensor y, bint adds) except -1:
+    """Runs a loop along all lines; False, with part of it done, for a position out of range.
+
+    adds: it writes to `x`.
+    """
     cdef Py_ssize_t itemsize = ITEMSIZE[x.type], n = places.numel_, parts, grain, threads
     cdef Lines lines
-    cdef Cut cut
+    cdef Sharing sharing
     cdef int d
     if n == 0:
         return True
@@ -246,24 +250,21 @@ cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) 
         for d in range(lines.ndim):
             if lines.dims[d] > lines.dims[lines.inner]:
                 lines.inner = d
-    cut.lines, cut.failed = &lines, 0
-    cut.dim = longest(&lines, dim if adds else -1) if n >= RELEASE_GIL else -1
-    parts = lines.dims[cut.dim] if cut.dim >= 0 else 1
+    sharing.lines, sharing.failed = &lines, 0
+    sharing.dim = dim_to_share(&lines, dim if adds else -1) if n >= RELEASE_GIL else -1
+    parts = lines.dims[sharing.dim] if sharing.dim >= 0 else 1
     grain = 1 + GRAIN // (n // parts)
-    if cut.dim == lines.inner:               # lines stay as long as there are threads for them
+    if sharing.dim == lines.inner:               # lines stay as long as there are threads for them
         threads = get_num_threads()
         grain = max(grain, (parts + threads - 1) // threads)
-    if parts == 1:
-        run_once(walk_all, &cut, lines.x, n < RELEASE_GIL)
-    else:
-        share(walk_part, &cut, lines.x, parts, grain, False)
-    return not cut.failed
+    share(walk_share, &sharing, lines.x, parts, grain, n < RELEASE_GIL)
+    return not sharing.failed
 
 
-cdef int longest(const Lines* lines, int but) noexcept:
-    """The dim that is cut for several threads: the first of half the greatest size and more.
+cdef int dim_to_share(const Lines* lines, int but) noexcept:
+    """The dim that threads share: the first whose size is at least half the largest.
 
-    Not `but`, along which elements meet in one place; -1 where there is no other.
+    Not `but`, along which elements are added to the same one; -1 if there is no other.
     """
     cdef Py_ssize_t most = 0
     cdef int d
@@ -276,31 +277,27 @@ cdef int longest(const Lines* lines, int but) noexcept:
     return -1
 
 
-cdef void walk_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Runs along all lines."""
-    cdef Cut* cut = <Cut*>context
-    cut.failed = not walk_pieces(cut.lines)
-
-
-cdef void walk_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Runs along the lines in places [begin, end) of the dim that is cut."""
-    cdef Cut* cut = <Cut*>context
-    cdef Lines part = cut.lines[0]
-    part.dims[cut.dim] = end - begin
-    part.places += begin * part.place_steps[cut.dim]
-    part.x += begin * part.x_steps[cut.dim]
-    part.y += begin * part.y_steps[cut.dim]
+cdef void walk_share(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Runs along the lines at [begin, end) of the shared dim, or along all if there is none."""
+    cdef Sharing* sharing = <Sharing*>context
+    cdef Lines part = sharing.lines[0]
+    if sharing.dim >= 0:
+        part.dims[sharing.dim] = end - begin
+        part.places += begin * part.place_steps[sharing.dim]
+        part.x += begin * part.x_steps[sharing.dim]
+        part.y += begin * part.y_steps[sharing.dim]
     if not walk_pieces(&part):
-        cut.failed = 1
+        sharing.failed = 1
 
 
 cdef bint walk_pieces(const Lines* lines) noexcept nogil:
-    """As `walk_lines`; of lines along an outer dim a piece of all before the next piece."""
-    cdef Lines part = lines[0]
+    """As `walk_lines`, but of lines along an outer dim a piece of each before the next piece."""
+    cdef Lines part
     cdef int inner = lines.inner
     cdef Py_ssize_t left = lines.dims[inner]
     if inner == lines.ndim - 1:
         return walk_lines(lines)
+    part = lines[0]
     while left > 0:
         part.dims[inner] = min(left, <Py_ssize_t>PIECE)
         if not walk_lines(&part):
@@ -313,7 +310,7 @@ cdef bint walk_pieces(const Lines* lines) noexcept nogil:
 
 
 cdef int require_places(Tensor x, int dim, Tensor places, Tensor y) except -1:
-    """Raises RuntimeError unless the positions are int64 and have places in `x` and in `y`."""
+    """Raises: RuntimeError unless the positions are int64 and fit the shapes of `x` and `y`."""
     cdef bint fits = (places.type == INT64 and x.type == y.type and places.ndim_ == x.ndim_
                       and 0 <= dim < x.ndim_ and same_shape(places, y))
     cdef int d
@@ -358,11 +355,11 @@ cdef bint walk_lines(const Lines* lines) noexcept nogil:
 
 
 cdef bint in_range(Tensor positions, Py_ssize_t size) noexcept:
-    """Whether all of these packed int64 are in [0, size)."""
+    """Whether all of some packed int64 positions are in [0, size)."""
     cdef Bounds bounds
     bounds.values, bounds.size = <const int64_t*>positions.data_pointer, size
     bounds.signs = 0
-    run_alone(look_for_signs, &bounds, bounds.values, positions.numel_)
+    run_alone(find_signs, &bounds, bounds.values, positions.numel_)
     return bounds.signs >= 0
 
 
@@ -372,8 +369,8 @@ cdef struct Bounds:
     int64_t signs
 
 
-cdef void look_for_signs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """A sign bit where a position is not in [0, size); the least number wraps."""
+cdef void find_signs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """signs := a negative number if a position is not in [0, size)"""
     cdef Bounds* bounds = <Bounds*>context
     cdef const int64_t* values = bounds.values
     cdef int64_t signs = 0
@@ -383,7 +380,7 @@ cdef void look_for_signs(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
     bounds.signs = signs
 
 
-cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim, str name=None):
+cdef Tensor wrapped_positions(Tensor x, Py_ssize_t size, Py_ssize_t dim, str name=None):
     """A copy of the positions counted from the front. Raises: IndexOutOfRange, which names `name`.
     """
     cdef Tensor out = packed_copy(x, INT64)
@@ -421,8 +418,8 @@ def positions(str name, Tensor x, int dim, Tensor index, bint copy=True):
     cdef Tensor like = as_vector(x)
     check_index(name, x, dim, index)
     if not copy and index.type == INT64:
-        return index                         # `take_along` looks whether all are in range
-    return wrapped(index, like.dims[dim], dim, name)
+        return index                         # `take_along` checks their range
+    return wrapped_positions(index, like.dims[dim], dim, name)
 
 
 cdef Tensor as_vector(Tensor x):
@@ -432,7 +429,8 @@ cdef Tensor as_vector(Tensor x):
 
 
 cdef int check_index(str name, Tensor x, int dim, Tensor index) except -1:
-    """Raises unless the index has the dims of the tensor, none but `dim` longer than its."""
+    """Raises: IndexError, RuntimeError unless the index has the dims of the tensor, of which only
+    `dim` may be longer."""
     cdef Tensor like = as_vector(x), places = as_vector(index)
     cdef int d
     if not 0 <= dim < like.ndim_:
@@ -452,18 +450,19 @@ cdef int check_index(str name, Tensor x, int dim, Tensor index) except -1:
     return 0
 
 
-cdef int walk_wrapped(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) except -1:
-    """Runs along all lines of positions that count from either end. Raises: IndexError.
+cdef int walk_positions(line_loop run, Tensor x, int dim, Tensor places, Tensor y,
+                        bint adds) except -1:
+    """Runs a loop along all lines of positions that count from either end. Raises: IndexError.
 
-    That they count from the front is seen on the way. If one does not, all are wrapped and the walk
-    begins again; one that adds begins with zeros.
+    The first walk stops at a negative position: then all are wrapped, and it begins again, from
+    zeros if it adds.
     """
     if walk(run, x, dim, places, y, adds):
         return 0
     if adds:
         zero(x)
-    if not walk(run, x, dim, wrapped(places, x.dims[dim], dim, "gather"), y, adds):
-        raise IndexError(WRITTEN)
+    if not walk(run, x, dim, wrapped_positions(places, x.dims[dim], dim, "gather"), y, adds):
+        raise IndexError(CHANGED)
     return 0
 
 
@@ -471,8 +470,8 @@ def take_along(Tensor x, int dim, Tensor index):
     """The elements of `x` at positions along a dim. Raises IndexError, RuntimeError."""
     cdef Tensor places = positions("gather", x, dim, index, False)
     cdef Tensor out = new_tensor(x.type, places.ndim_, places.dims)
-    walk_wrapped(line_of_gather(x.type), as_vector(x), dim, as_vector(places), as_vector(out),
-                 False)
+    walk_positions(line_of_gather(x.type), as_vector(x), dim, as_vector(places), as_vector(out),
+                   False)
     return out
 
 
@@ -492,6 +491,6 @@ def add_along(Tensor values, shape, int dim, Tensor index):
         raise RuntimeError(f"gather: values of shape {tuple(values.shape)} can't be added at "
                            f"positions of shape {tuple(places.shape)}")
     zero(out)
-    walk_wrapped(line_of_scatter(dtype, True), as_vector(out), dim, as_vector(places),
-                 as_vector(packed_copy(values, FLOAT32) if half else values), True)
+    walk_positions(line_of_scatter(dtype, True), as_vector(out), dim, as_vector(places),
+                   as_vector(packed_copy(values, FLOAT32) if half else values), True)
     return packed_copy(out, given) if half else out

@@ -32,9 +32,9 @@ from tensorlib._core.base.shape cimport broadcast as broadcast_shapes
 from tensorlib._core.base.work cimport share
 from tensorlib._core.index.along cimport add_half_slices
 from tensorlib._core.index.basic cimport (
-    ADVANCED, ELLIPSIS, Kind, NEW, SLICE, basic_view, kind_of, require_dims, settled,
+    ADVANCED, ELLIPSIS, Kind, NEW, SLICE, basic_view, kind_of, require_dims, with_plain_integers,
 )
-from tensorlib._core.index.gather cimport wrapped
+from tensorlib._core.index.gather cimport wrapped_positions
 from tensorlib._core.index.strided cimport (
     ADD, PUT, TAKE, Move, Walk, add_dim, expanded, move, require_writable, start,
 )
@@ -68,12 +68,12 @@ cdef class Index:
 
     @property
     def tensors(self):
-        """Copies of what it holds of positions and masks."""
+        """Copies of its mask, or else of its positions."""
         return self.places if self.mask is None else (packed_copy(self.mask, BOOL),)
 
     @property
     def picks_once(self):
-        """Whether it has no positions, of which some may be the same."""
+        """Whether it names no element twice for certain: it has no positions."""
         return self.mask is not None or n_index_dims(self) == 0
 
 
@@ -81,6 +81,7 @@ close_type(Index)
 
 
 cdef Index new_index():
+    """An index without any part."""
     return Index.__new__(Index)
 
 
@@ -106,7 +107,7 @@ cpdef Index parse(Tensor x, object key):
             given = as_index(given)
             used += (<Tensor>given).ndim_ if (<Tensor>given).type == BOOL else 1
         else:
-            given = settled(given, kind)
+            given = with_plain_integers(given, kind)
         used += kind <= SLICE
         parts.append(given)
     require_dims(used, x)
@@ -145,12 +146,12 @@ cdef Index of_view(Index index):
     cdef Index out = new_index()
     out.basic, out.positions, out.sizes = (Ellipsis,), index.positions, index.sizes
     out.mask, out.n_true = index.mask, index.n_true
-    out.first, out.at = index.first, index.at
+    out.first_dim, out.result_dim = index.first_dim, index.result_dim
     return out
 
 
 class SharedIndex(TypeError, RuntimeError):
-    """A key for many tensors beside one. Reading has its own way to deal with it."""
+    """A write to a tensor that a batch shares, by a key that differs between the examples."""
 
 
 cdef Tensor as_index(object part):
@@ -198,6 +199,7 @@ cdef object positions_of(object array):
 
 
 cdef int require_mask_shape(Tensor mask, Tensor x, Py_ssize_t dim) except -1:
+    """Raises: IndexError unless a mask has the sizes of the dims of `x` from `dim` on."""
     cdef int d
     for d in range(mask.ndim_):
         if mask.dims[d] != x.dims[dim + d]:
@@ -208,13 +210,16 @@ cdef int require_mask_shape(Tensor mask, Tensor x, Py_ssize_t dim) except -1:
 
 
 cdef int set_positions(Index index, Tensor x, list slots, Py_ssize_t ndim) except -1:
-    """Fills in the advanced part from (dim of the view, dim of x, tensor) of each indexed place."""
+    """Sets the advanced part of an index.
+
+    slots: of each advanced part of the key the dim of the view, the dim of `x` and the tensor.
+    """
     cdef list positions = [None] * ndim, sizes = [0] * ndim
     cdef Tensor part
     cdef Py_ssize_t place, dim, size
     cdef int d, last = -1
     place, dim, part = slots[0]
-    index.first = index.at = <int>place
+    index.first_dim = index.result_dim = <int>place
     part = slots[0][2]
     if len(slots) == 1 and part.type == BOOL and part.ndim_ > 0:
         index.mask = nonzero_mask(part)
@@ -222,10 +227,10 @@ cdef int set_positions(Index index, Tensor x, list slots, Py_ssize_t ndim) excep
         return 0
     for place, dim, part in slots:
         if last >= 0 and place != last:
-            index.at = 0                 # indexed dims that are apart come first
+            index.result_dim = 0                 # indexed dims that are apart come first
         if part.type != BOOL:
             size = x.dims[dim]
-            positions[place], sizes[place] = wrapped(part, size, dim), size
+            positions[place], sizes[place] = wrapped_positions(part, size, dim), size
             last = <int>place + 1
             continue
         for d, one in enumerate(true_positions(nonzero_mask(part))):
@@ -247,7 +252,7 @@ cdef tuple broadcast_positions(list positions):
     try:
         for one in found:
             ndim = broadcast_shapes("index", ndim, dims, one.ndim_, one.dims, joined)
-            for d in range(ndim):        # where the dims are more, each is read from another place
+            for d in range(ndim):        # copied, since with more dims each moves
                 dims[d] = joined[d]
     except RuntimeError:
         raise IndexError(
@@ -263,13 +268,14 @@ cdef tuple broadcast_positions(list positions):
 # ---- applying a parsed key --------------------------------------------------------------------
 
 cdef bint is_indexed(Index index, int d):
+    """Whether a dim of the view has positions, or is one of the mask."""
     if index.mask is not None:
-        return index.first <= d < index.first + index.mask.ndim_
+        return index.first_dim <= d < index.first_dim + index.mask.ndim_
     return index.positions is not None and index.positions[d] is not None
 
 
 cdef int n_index_dims(Index index):
-    """How many dims of the result the positions make."""
+    """How many dims of the result are those of the positions, or of the mask."""
     if index.mask is not None:
         return 1
     for one in index.positions or ():
@@ -289,20 +295,20 @@ cdef int result_dims(Tensor view, Index index, Py_ssize_t* dims) except -1:
     ndim = 0
     for d in range(view.ndim_):
         if not is_indexed(index, d):
-            dims[ndim if ndim < index.at else ndim + n_index] = view.dims[d]
+            dims[ndim if ndim < index.result_dim else ndim + n_index] = view.dims[d]
             ndim += 1
         elif index.mask is not None:
-            dims[index.at] = index.n_true
+            dims[index.result_dim] = index.n_true
         else:
             one = index.positions[d]
             for k in range(n_index):
-                dims[index.at + k] = one.dims[k]
+                dims[index.result_dim + k] = one.dims[k]
     return ndim + n_index
 
 
-cdef bint one_step(int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps,
-                   Py_ssize_t* step) noexcept:
-    """Whether dims can be walked as one, and its step."""
+cdef bint uniform_step(int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps,
+                       Py_ssize_t* step) noexcept:
+    """Whether all elements of some dims, in order, are one step apart; sets that step."""
     cdef Py_ssize_t expected = 0
     cdef bint begun = False
     cdef int d
@@ -320,18 +326,18 @@ cdef bint one_step(int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps,
 
 
 cdef Index with_positions(Index index, int ndim):
-    """The same key, with the positions of the ones of its mask in place of the mask."""
+    """The same key, with positions in place of its mask."""
     cdef Index out = new_index()
-    out.basic, out.first, out.at, out.sizes = index.basic, index.first, index.at, index.sizes
-    positions = (None,) * index.first + tuple(true_positions(index.mask))
+    out.basic, out.sizes = index.basic, index.sizes
+    out.first_dim, out.result_dim = index.first_dim, index.result_dim
+    positions = (None,) * index.first_dim + tuple(true_positions(index.mask))
     out.positions = positions + (None,) * (ndim - len(positions))
     return out
 
 
 cdef int apply(Tensor view, Index index, Tensor y, Move kind) except -1:
-    """Moves between the indexed elements of the view and `y`, which has the shape of the result.
-
-    The index dims of `y` can be walked as one.
+    """Moves elements between the indexed ones of the view and `y`, which has the shape of the
+    result, and whose index dims have a uniform step.
     """
     cdef Py_ssize_t itemsize = ITEMSIZE[view.type], step
     cdef int n_index = n_index_dims(index), d, own, rest = 0
@@ -339,18 +345,19 @@ cdef int apply(Tensor view, Index index, Tensor y, Move kind) except -1:
     cdef Walk walk
     start(&walk, view.data_pointer, y.data_pointer)
     if index.mask is not None:
-        if not one_step(index.mask.ndim_, view.dims + index.first, view.steps + index.first, &step):
+        if not uniform_step(index.mask.ndim_, view.dims + index.first_dim,
+                            view.steps + index.first_dim, &step):
             index = with_positions(index, view.ndim_)
         else:
             walk.mask = index.mask.data_pointer
             walk.x_step = step * itemsize
             walk.n = index.n_true
     if n_index:
-        one_step(n_index, y.dims + index.at, y.steps + index.at, &step)
+        uniform_step(n_index, y.dims + index.result_dim, y.steps + index.result_dim, &step)
         walk.y_step = step * itemsize
     for d in range(view.ndim_):
         if not is_indexed(index, d):
-            own = rest if rest < index.at else rest + n_index
+            own = rest if rest < index.result_dim else rest + n_index
             add_dim(&walk, view.dims[d], view.steps[d] * itemsize, y.steps[own] * itemsize)
             rest += 1
         elif index.positions is not None:
@@ -381,9 +388,9 @@ cdef int check_fits(Index index, Tensor view) except -1:
         for d in range(view.ndim_ if fits else 0):
             fits &= <Py_ssize_t>index.sizes[d] <= view.dims[d]
     elif index.mask is not None:
-        fits = index.first + index.mask.ndim_ <= view.ndim_
+        fits = index.first_dim + index.mask.ndim_ <= view.ndim_
         for d in range(index.mask.ndim_ if fits else 0):
-            fits &= index.mask.dims[d] == view.dims[index.first + d]
+            fits &= index.mask.dims[d] == view.dims[index.first_dim + d]
     if not fits:
         raise IndexError(f"index: the key was parsed for another shape than that of the view, "
                          f"{list(view.shape)}")
@@ -391,7 +398,7 @@ cdef int check_fits(Index index, Tensor view) except -1:
 
 
 cdef int dim_of_vector(Index index) noexcept:
-    """The only dim that has positions, which are a vector; -1 for other keys."""
+    """The dim of the positions of a key that has but one vector of them; -1 for other keys."""
     cdef int d, found = -1
     if index.positions is None or index.mask is not None:
         return -1
@@ -454,9 +461,10 @@ cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1:
             return put_where(view, index.mask, expanded(values, 0, dims))
         # one block of the other dims, so that whole runs of it are moved
         for d in range(ndim):
-            block[d] = 1 if index.at <= d < index.at + n_index else dims[d]
+            block[d] = 1 if index.result_dim <= d < index.result_dim + n_index else dims[d]
         y = expanded(packed_copy(expanded(values, ndim, block), values.type), ndim, dims)
     elif accumulate and not y.packed or n_index and (       # of which whole runs are added
-            not one_step(n_index, y.dims + index.at, y.steps + index.at, &step)):
+            not uniform_step(n_index, y.dims + index.result_dim, y.steps + index.result_dim,
+                             &step)):
         y = packed_copy(y, y.type)
     return apply(view, index, y, ADD if accumulate else PUT)

@@ -9,19 +9,19 @@ from tensorlib._core.base.shape cimport MAX_NDIM, count
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.base.work cimport share
 from tensorlib._core.index.gather cimport (
-    GRAIN, as_vector, check_positions, line_of_gather, walk, wrapped,
+    GRAIN, as_vector, check_positions, line_of_gather, walk, wrapped_positions,
 )
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed
 
 
 cdef enum:
-    ROWS = 16                # that are taken together where they lie across
-    TOGETHER = 4             # where they do not
+    ROWS = 16                # rows that are taken together if they share cache lines,
+    TOGETHER = 4             # and if they don't
 
 cdef struct Slices:
     const char* x
-    const int64_t* places            # which were checked, and are written by nobody else
+    const int64_t* places            # which were checked, and which nobody else writes
     char* y
     Py_ssize_t outer, count, run, size
     Py_ssize_t outer_step, step      # of x, in bytes
@@ -29,7 +29,7 @@ cdef struct Slices:
 
 cdef inline void take_items(const item* x, const Slices* job, item* y, Py_ssize_t begin,
                             Py_ssize_t end, Py_ssize_t rows) noexcept nogil:
-    """y[r, i] := x[r, places[i]] for so many rows, in which elements are neighbours"""
+    """y[r, i] := x[r, places[i]] for some rows, whose elements are contiguous"""
     cdef const int64_t* places = job.places
     cdef const char* row = <const char*>x
     cdef const item* second = <const item*>(row + job.outer_step)
@@ -47,9 +47,9 @@ cdef inline void take_items(const item* x, const Slices* job, item* y, Py_ssize_
             y[r * n + i] = (<const item*>(row + r * job.outer_step))[places[i]]
 
 
-cdef void take_apart(const item* x, const Slices* job, item* y, Py_ssize_t begin,
-                     Py_ssize_t end, Py_ssize_t rows) noexcept nogil:
-    """y[r, i] := x[r, places[i]] for so many rows, of elements with gaps or rows that lie across"""
+cdef void take_strided(const item* x, const Slices* job, item* y, Py_ssize_t begin,
+                       Py_ssize_t end, Py_ssize_t rows) noexcept nogil:
+    """y[r, i] := x[r, places[i]] for some rows, whose elements are apart"""
     cdef const char* at
     cdef Py_ssize_t i, r
     for i in range(begin, end):
@@ -89,23 +89,23 @@ cdef void copy_slices(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
             for i in range(begin, end):
                 copy_run(x + places[i] * step, y + i * run, run)
         elif run == 1:
-            take_apart(<const uint8_t*>x, job, <uint8_t*>y, begin, end, rows)
+            take_strided(<const uint8_t*>x, job, <uint8_t*>y, begin, end, rows)
         elif run == 2:
-            take_apart(<const uint16_t*>x, job, <uint16_t*>y, begin, end, rows)
+            take_strided(<const uint16_t*>x, job, <uint16_t*>y, begin, end, rows)
         elif run == 4:
-            take_apart(<const uint32_t*>x, job, <uint32_t*>y, begin, end, rows)
+            take_strided(<const uint32_t*>x, job, <uint32_t*>y, begin, end, rows)
         elif run == 8:
-            take_apart(<const uint64_t*>x, job, <uint64_t*>y, begin, end, rows)
+            take_strided(<const uint64_t*>x, job, <uint64_t*>y, begin, end, rows)
         else:
-            take_apart(<const complex128_t*>x, job, <complex128_t*>y, begin, end, rows)
+            take_strided(<const complex128_t*>x, job, <complex128_t*>y, begin, end, rows)
         x += rows * job.outer_step
         y += rows * job.count * run
         first += rows
 
 
-cdef bint lies_in_slices(Tensor x, int dim, Py_ssize_t* outer_step) noexcept:
-    """Whether what lies after a dim is in one run, and the places before it at equal distances,
-    which are `outer_step`: 0 for one place."""
+cdef bint has_slices(Tensor x, int dim, Py_ssize_t* outer_step) noexcept:
+    """Whether the slices along a dim are contiguous, and those of the dims before it at equal
+    distances, which `outer_step` is set to: 0 for one."""
     cdef Py_ssize_t run = 1, further = 0
     cdef bint first = True
     cdef int d
@@ -115,7 +115,7 @@ cdef bint lies_in_slices(Tensor x, int dim, Py_ssize_t* outer_step) noexcept:
             return False
         run *= x.dims[d]
     for d in range(dim - 1, -1, -1):
-        if x.dims[d] == 1:           # its step, by which nobody goes, may be any
+        if x.dims[d] == 1:           # its step does not matter
             continue
         if first:
             outer_step[0] = x.steps[d]
@@ -137,14 +137,14 @@ def take_slices(Tensor input, Py_ssize_t dim, Tensor index):
     if index.ndim_ != 1:
         raise IndexError(f"index_select: index is supposed to be a vector, got {index.ndim_} dims")
     check_positions("index_select", index)
-    if not lies_in_slices(x, dim, &outer_step):
+    if not has_slices(x, dim, &outer_step):
         x = packed(x)
-        lies_in_slices(x, dim, &outer_step)
+        has_slices(x, dim, &outer_step)
     if x.ndim_ == 1 and index.type == INT64:
         out = new_tensor(input.type, 1, index.dims)
         if walk(line_of_gather(input.type), x, 0, index, out, False):
             return out
-    places = wrapped(index, x.dims[dim], dim, "index_select")     # a copy: nobody else writes there
+    places = wrapped_positions(index, x.dims[dim], dim, "index_select")      # a copy of its own
     for d in range(x.ndim_):
         dims[d] = x.dims[d]
         if d < dim:

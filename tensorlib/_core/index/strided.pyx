@@ -1,8 +1,8 @@
 """Moves of elements between strided memory of one dtype: copies, gathers and scatters.
 
 `move` does them all. It visits positions in x (given by indices, by a mask, or in order) and for
-each of them the remaining dims, and moves an element or a contiguous run either way. Everything it
-is told has been checked before, and lies where nobody else can write to it.
+each of them the remaining dims, and moves an element or a contiguous run either way. All of its
+arguments have been checked before, and lie where nobody else can write to them.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -23,10 +23,10 @@ from tensorlib._core.base.pool import get_num_threads
 
 cdef enum:
     CHUNK = 4096                     # positions whose byte offsets are kept at once: 32 KiB
-    RELEASE_GIL = 1 << 16            # bytes to move from which other threads may run
+    RELEASE_GIL = 1 << 16            # bytes from which on the GIL is released
     GRAIN = 1 << 16                  # bytes that a thread takes at once: 5 to 10 us
-    LEAST_RUN = 8                    # bytes that take as long as any shorter run
-    LEAST_LINE = 8                   # items in steps that are worth a call
+    LEAST_RUN = 8                    # bytes of a run that take as long as fewer
+    LEAST_LINE = 8                   # items of a line from which on it is worth a call
 
 # Moves n runs of a walk between x at the byte offsets and y in steps. The element type is the
 # loop's own.
@@ -68,7 +68,7 @@ cdef void put_runs(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
 
 cdef inline void copy_line(const char* x, Py_ssize_t x_step, char* y, Py_ssize_t y_step,
                            const Walk* walk) noexcept nogil:
-    """y := x, a line of items in steps; where both are apart, by way of near memory"""
+    """y := x, a line of items; if neither is contiguous, by way of a buffer"""
     cdef char near[1024]
     cdef Py_ssize_t size = ITEMSIZE[walk.dtype], done = 0, n
     if y_step == size:
@@ -185,8 +185,8 @@ cdef struct Job:
     mover loop
 
 
-cdef bint goes_far(const Walk* walk, int d) noexcept:
-    """Whether each item of a line along `d` has a cache line of its own, on both sides."""
+cdef bint spans_cache_lines(const Walk* walk, int d) noexcept:
+    """Whether each item of a line along `d` is in another cache line, on both sides."""
     return magnitude(walk.x_steps[d]) >= LINE and magnitude(walk.y_steps[d]) >= LINE
 
 
@@ -195,7 +195,7 @@ cdef inline Py_ssize_t magnitude(Py_ssize_t x) noexcept:
 
 
 cdef int move(Walk* walk, Move kind, int dtype) except -1:
-    """Walks all positions and dims. Large work releases the GIL; what only takes is shared."""
+    """Moves all elements of a walk. Large work releases the GIL; threads share TAKE alone."""
     cdef Py_ssize_t itemsize = ITEMSIZE[dtype], total = walk.n, each, grain, threads
     cdef int d, last = walk.ndim - 1
     cdef Job job
@@ -218,8 +218,8 @@ cdef int move(Walk* walk, Move kind, int dtype) except -1:
     job.walk, job.loop = walk, mover_of(kind, walk.run, dtype)
     if kind != ADD and last >= 0 and walk.run == itemsize and walk.dims[last] >= LEAST_LINE and (
             walk.y_steps[last] == itemsize or walk.n_indices or walk.mask != NULL) and not (
-            walk.y_step == itemsize and walk.n >= LEAST_LINE and goes_far(walk, last)):
-        # the innermost dim at once for each position, in the order of memory
+            walk.y_step == itemsize and walk.n >= LEAST_LINE and spans_cache_lines(walk, last)):
+        # a line of the innermost dim at once for each position
         job.loop = take_lines if kind == TAKE else put_lines
         walk.line, walk.line_step, walk.dtype = walk.dims[last], walk.x_steps[last], dtype
         walk.y_line_step = walk.y_steps[last]
@@ -236,7 +236,7 @@ cdef int move(Walk* walk, Move kind, int dtype) except -1:
 
 
 cdef void run(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Walks the positions [begin, end), with a mask all of them."""
+    """Moves the elements of the positions [begin, end); with a mask these are all."""
     cdef const Walk* walk = (<Job*>context).walk
     cdef mover loop = (<Job*>context).loop
     cdef Py_ssize_t offsets[CHUNK]
@@ -294,7 +294,7 @@ cdef void index_offsets(const Walk* walk, Py_ssize_t begin, Py_ssize_t n,
 
 cdef Py_ssize_t true_offsets(const char* mask, Py_ssize_t at, Py_ssize_t step,
                              Py_ssize_t* offsets, Py_ssize_t n) noexcept nogil:
-    """Writes the byte offsets of the next n true bytes; returns where to go on."""
+    """Writes the byte offsets of the next n true bytes; the place after the last of them."""
     cdef Py_ssize_t found = 0
     while found < n:
         offsets[found] = at * step
@@ -327,6 +327,7 @@ cdef Tensor expanded(Tensor x, int ndim, const Py_ssize_t* dims):
 
 
 cdef int require_writable(Tensor x) except -1:
+    """Raises: RuntimeError for a tensor over read-only memory."""
     if not x.storage.writable:
         raise RuntimeError(
             "setitem: the tensor shares read-only memory; write to x.clone() instead")

@@ -114,6 +114,7 @@ addresses: dict[int, tuple[Unit, int]] = {}
 
 
 def storage_of(x: Tensor) -> int:
+    """The address of the storage of a tensor."""
     return int(x.untyped_storage().data_ptr())
 
 

@@ -7,7 +7,7 @@ from tensorlib._core.arrays.convert import as_tensor
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.ranges import arange
-from tensorlib._core.index.combining import reduced_pieces as reduced
+from tensorlib._core.index.combining import segment_reduced
 from tensorlib._core.interpreters.capture import capture
 from tensorlib._core.interpreters.foreign import elements_known, is_looked_at_alone
 from tensorlib._core.tensor.tensor import Tensor
@@ -146,8 +146,8 @@ def segment_reduce(data: Tensor, reduce, *, lengths=None, indices=None, offsets=
     if is_looked_at_alone(data) and is_looked_at_alone(given) and (
             given.dtype in (INT32, INT64)) and (
             initial is None or type(initial) in (int, float) and abs(initial) < EXACT):
-        out = reduced(data, given, offsets is None, axis, kind,
-                      neutral(FLOAT32, kind) if extreme else first)
+        out = segment_reduced(data, given, offsets is None, axis, kind,
+                              neutral(FLOAT32, kind) if extreme else first)
     if out is None:
         out, lengths = by_positions(data, lengths, offsets, axis, kind, first, unsafe)
     elif offsets is not None and reduce == "mean":

@@ -38,6 +38,7 @@ def builder_for(*values: Any) -> Builder:
 def in_place(function: Any) -> Any:
     """The method `NAME_` of Variables: a call that writes over the value."""
     def method(self: Variable, *args: Any, **kwargs: Any) -> Any:
+        """Writes over the value, as the method of tensors does."""
         return builder_for(self, args).write(None, f"{function.__name__}_", (self, *args), kwargs)
     return method
 
@@ -50,6 +51,7 @@ def out_of_place(function: Any) -> Any:
 def writing(name: str) -> Any:
     """A method that writes, or draws, over the value."""
     def method(self: Variable, *args: Any, **kwargs: Any) -> Any:
+        """Writes over the value, as the method of tensors does."""
         return builder_for(self, args).write(None, name, (self, *args), kwargs)
     return method
 
@@ -78,6 +80,7 @@ def set_item(self: Variable, key: Any, value: Any) -> None:
 def number(name: str) -> Any:
     """A method that would give a number."""
     def method(self: Variable, *args: Any, **kwargs: Any) -> Any:
+        """Raises: CaptureError, since a variable has elements only when the program runs."""
         no_number(name)
     return method
 

@@ -34,7 +34,7 @@ from tensorlib.program.ir.errors import CaptureError, ProgramError
 from tensorlib.program.ir.model import OpCall, Variable
 from tensorlib.program.passes.facts import may_fail
 from tensorlib.program.reads.hooks import call
-from tensorlib.program.reads.notes import line_in
+from tensorlib.program.reads.read_log import line_in
 
 # The methods by which an operation may ask an object of the user's what it is.
 ASKED = ("__index__", "__int__", "__float__", "__complex__", "__len__", "__getitem__", "__iter__",
@@ -462,7 +462,7 @@ class ReplayRecorder(Recorder):
         if innermost() is not self or self.why:
             return
         self.modules[id(module)] = module
-        self.reads.noted(self.reads.module, module)
+        self.reads.try_record(self.reads.record_module, module)
         if has_hooks(module):
             self.fail(f"{type(module).__name__}: a hook on a module can't be captured, "
                       f"{user_line()}")

@@ -16,7 +16,7 @@ from tensorlib.program.guards.values import (
     MISSING,
     fields_of,
     in_class,
-    is_settled,
+    is_mutable_value,
     items_of,
     members_of,
 )
@@ -36,7 +36,7 @@ def refuse_to_return(result: Any, arguments: Any) -> None:
     that of an argument.
     """
     given = things_in(arguments)
-    alike = {id(x) for x in given if issubclass(type(x), (list, dict)) or is_settled(x)
+    alike = {id(x) for x in given if issubclass(type(x), (list, dict)) or is_mutable_value(x)
              or fields_of(x) is not None}
     others = {id(x) for x in given} - alike
     returned: set[int] = set()

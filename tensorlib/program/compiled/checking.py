@@ -13,7 +13,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
 from tensorlib.program.compiled.states import State, bits_of, generators_of, params_of
 from tensorlib.program.guards.signatures import gradient_of
-from tensorlib.program.guards.values import is_alike
+from tensorlib.program.guards.values import is_same
 from tensorlib.program.ir.errors import CaptureError
 from tensorlib.program.ir.model import OpCall
 
@@ -56,7 +56,7 @@ def of(x: Any) -> Any:
 def are_alike(x: Any, y: Any) -> bool:
     """Whether what can be seen of two results is the same. Each call makes another function, number
     or text, also one of a class of the user's, which has the value that its base gives it."""
-    if is_alike(x, y):
+    if is_same(x, y):
         return True
     if type(x) is type(y) is FunctionType:
         return (x.__module__, x.__qualname__, x.__code__.co_firstlineno) == (

@@ -30,7 +30,7 @@ from tensorlib.program.differentiation.backward import dependents
 from tensorlib.program.guards.guarded import Guards
 from tensorlib.program.guards.signatures import Conditions, Overlaps, Signature, storage_of
 from tensorlib.program.guards.values import (
-    MISSING, fields_of, in_class, is_settled, items_of, members_of,
+    MISSING, fields_of, in_class, is_mutable_value, items_of, members_of,
 )
 from tensorlib.program.ir.errors import CaptureError, ProgramError
 from tensorlib.program.ir.model import Variable, inner_calls
@@ -39,11 +39,11 @@ from tensorlib.program.passes import enabled
 from tensorlib.program.passes.checks_first import checks_first
 from tensorlib.program.passes.facts import undone_at_failure
 from tensorlib.program.program import Program
+from tensorlib.program.reads.graph_breaks import SplitFunction
 from tensorlib.program.reads.known import is_of_library
-from tensorlib.program.reads.names import Unfit
-from tensorlib.program.reads.graph_breaks import Parted
-from tensorlib.program.reads.recorder import Reads
-from tensorlib.program.reads.reports import described, guard_of_gradient, lines_of, why_not
+from tensorlib.program.reads.local_variables import CannotSplit
+from tensorlib.program.reads.recorder import ReadRecorder
+from tensorlib.program.reads.reports import describe, guard_of_gradient, report_lines, why_not
 from tensorlib.program.reads.sources import NoSource
 from tensorlib.program.reads.tracebacks import without_frames
 from tensorlib.program.run.dispatch import UNDONE, Chooser, Dispatcher, Way, views_in
@@ -116,7 +116,7 @@ class Compiled(Dispatcher):
         tensors = kind.tensors_of(args, kwargs)
         if tensors is None or any(type(x) is Variable for x in kind.others):
             return self._f(*args, **kwargs)     # what differs from itself, or is of another program
-        recorder.reads = Reads(recorder.is_inside, contained(args, kwargs))
+        recorder.reads = ReadRecorder(recorder.is_inside, contained(args, kwargs))
         recorder.reads.root = root_of(self._f)
         if kind.opaque:
             recorder.fail(f"an argument is an {kind.opaque}, whose elements a capture would keep; "
@@ -162,7 +162,7 @@ class Compiled(Dispatcher):
                 self._changes += 1
                 if self._changes < MOST_CHANGES:
                     return None                 # the next call is captured
-                raise Unplanned(f"each call changes {described(broken)}")
+                raise Unplanned(f"each call changes {describe(broken)}")
             guards.all.extend(guard_of_gradient(x) for x in recorder.graded)
             kind.bare = tuple(recorder.bare_arguments)
             self._changes = 0
@@ -191,8 +191,8 @@ class Compiled(Dispatcher):
         line = line or line_named(f, why)
         if line not in self._parts:
             try:
-                self._parts[line] = Parted(f, line, self._part, self._definition)
-            except (NoSource, Unfit, SyntaxError):
+                self._parts[line] = SplitFunction(f, line, self._part, self._definition)
+            except (NoSource, CannotSplit, SyntaxError):
                 self._parts[line] = None
         parted = self._parts[line]
         if parted is None or f is self._f:
@@ -241,7 +241,7 @@ class Compiled(Dispatcher):
           'scale' of a dict, <doctest...>:1
         """
         self(*args, **kwargs)
-        print("\n".join(lines_of(name_of(self._f), self._entries, self._told, args, kwargs)))
+        print("\n".join(report_lines(name_of(self._f), self._entries, self._told, args, kwargs)))
 
 
 def is_alone() -> bool:
@@ -253,7 +253,7 @@ def is_alone() -> bool:
 class InParts(Chooser):
     """A module, or a method of an object, whose function runs in parts, as long as it is that."""
 
-    def __init__(self, whole: Any, f: FunctionType, parted: Parted):
+    def __init__(self, whole: Any, f: FunctionType, parted: SplitFunction):
         self.whole, self.f, self.parted = whole, f, parted
 
     def may_replay(self) -> bool:
@@ -327,7 +327,7 @@ def contained(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
                 waiting += (fields or {}).values()
                 if is_container:
                     waiting += items_of(x).values() if issubclass(kind, dict) else members_of(x)
-        elif is_settled(x):
+        elif is_mutable_value(x):
             found[id(x)] = x
     return found
 

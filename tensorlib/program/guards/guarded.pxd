@@ -31,12 +31,12 @@ cdef class FunctionGuard(Guard):
     cdef readonly object code, own, defaults, named
 
 cdef class ValueGuard(Guard):
-    cdef readonly object look, key, read
+    cdef readonly object accessor, key, read
 
 cdef enum:
-    OTHERWISE, BY_VERSION, BY_CLASS
+    SLOW, BY_VERSION, BY_CLASS
 
-cdef struct Look:                # how it is seen at once that what a guard guards is as it was
+cdef struct FastCheck:           # by which a guard is seen to hold without a call of it
     PyObject* holder             # which the guard holds, as it does the owner
     PyObject* owner
     uint64_t* now                # where the version of a dict lies
@@ -46,9 +46,9 @@ cdef struct Look:                # how it is seen at once that what a guard guar
 cdef class Guards:
     cdef readonly list all
     cdef list hooks
-    cdef Look* looks
-    cdef Py_ssize_t n_looks
-    cdef int gather(self) except -1
+    cdef FastCheck* fast_checks
+    cdef Py_ssize_t n_fast_checks
+    cdef int fill_fast_checks(self) except -1
     cdef bint hold(self) except -1
 
 cdef class KindGuard(Guard):

@@ -14,10 +14,10 @@ from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from libc.stdlib cimport calloc, free, realloc
 from tensorlib._core.base.locks cimport FREE_THREADED
-from tensorlib.program.guards.values cimport from_new, in_class, is_same
+from tensorlib.program.guards.values cimport owned_object, in_class, is_same
 from tensorlib.program.guards.versions cimport forget, version_of
 
-from tensorlib.program.guards.values import MISSING, Missing, is_settled
+from tensorlib.program.guards.values import MISSING, Missing, is_mutable_value
 
 cdef extern from *:
     """
@@ -46,10 +46,10 @@ cdef extern from *:
         return (t->tp_flags & Py_TPFLAGS_HEAPTYPE)
             && t->tp_name == PyUnicode_AsUTF8(((PyHeapTypeObject*)t)->ht_name);
     }
-    #define LOOKS_UP_AS_USUAL(t) ((t)->tp_getattro == PyObject_GenericGetAttr)
+    #define HAS_GENERIC_LOOKUP(t) ((t)->tp_getattro == PyObject_GenericGetAttr)
     """
     unsigned int TAG_OF(PyTypeObject* t)
-    bint LOOKS_UP_AS_USUAL(PyTypeObject* t)
+    bint HAS_GENERIC_LOOKUP(PyTypeObject* t)
     bint HAS_NAME_OF_STATEMENT(PyTypeObject* t)
     bint HAS_DICT(PyObject* x, PyObject* d)
 
@@ -69,30 +69,30 @@ def is_written_in_python(kind):
 
 
 def is_generic(kind):
-    """Whether a class has Python's own way to look an attribute up."""
-    return LOOKS_UP_AS_USUAL(<PyTypeObject*>kind)
+    """Whether a class looks attributes up in Python's own way."""
+    return HAS_GENERIC_LOOKUP(<PyTypeObject*>kind)
 
 
 def in_cell(cell):
     """What is in a cell of a closure; MISSING for nothing."""
     cdef PyObject* content = PyCell_Get(<PyObject*>cell)
-    return MISSING if content == NULL else from_new(content)
+    return MISSING if content == NULL else owned_object(content)
 
 
 cdef bint is_still(before, now) except -1:
-    """Whether a value may stand for the one that was read. What may be changed in place has to be
-    the very object: its own guard looks at that one, and at no other that was equal for a while."""
+    """Whether a value may stand for the one that was read. What is mutable has to be the very
+    object: its own guard compares that one, and no other that was equal for a while."""
     return before is now or is_same(before, now) and not may_change(now)
 
 
 cdef bint may_change(x) except -1:
-    """Whether a value that compares by what is in it may come to hold something else."""
+    """Whether a value is mutable, or a tuple with one in it."""
     if isinstance(x, tuple):
         for part in <tuple>x:
             if may_change(part):
                 return True
         return False
-    return is_settled(x)
+    return is_mutable_value(x)
 
 
 # A tuple that another thread is making breaks where somebody else holds it. So none is held, and
@@ -105,8 +105,8 @@ def youngest():
 
 @cython.final
 cdef class Youngest:
-    """Which objects are of the youngest generation now. None is kept alive: a capture of thousands
-    of operations makes tens of thousands, so they are hashed by their addresses alone."""
+    """The set of the objects that are in the youngest generation now. It keeps none alive: a
+    capture of thousands of operations makes tens of thousands, so their addresses are hashed."""
 
     cdef size_t* places
     cdef size_t mask
@@ -153,8 +153,8 @@ cdef class DictGuard(Guard):
     """Some names of a dict, or the whole dict in order.
 
     owner: the object whose attributes they are, if they are that: it may be given another dict.
-    now: where the version of the dict lies. version: of the dict as it was when it was last looked
-    at, so that one which nobody wrote to takes a nanosecond.
+    now: where the version of the dict lies. version: of the dict when it was last compared, so that
+    one that nobody wrote to since takes a nanosecond.
     """
 
     def __init__(self, holder, dict read, items, str line, owner=None):
@@ -300,14 +300,15 @@ cdef class KindGuard(Guard):
 
 
 cdef class ValueGuard(Guard):
-    """What a function of the library's, which looks at no more than `holder`, gives."""
+    """What an accessor gives for a holder and a key."""
 
-    def __init__(self, holder, look, key, read, str line):
-        self.holder, self.look, self.key, self.read, self.line = holder, look, key, read, line
+    def __init__(self, holder, accessor, key, read, str line):
+        self.holder, self.accessor, self.key = holder, accessor, key
+        self.read, self.line = read, line
 
     cdef bint holds(self) except -1:
         try:
-            now = self.look(self.holder, self.key)
+            now = self.accessor(self.holder, self.key)
         except Exception:
             return False
         return is_still(self.read, now)
@@ -318,8 +319,8 @@ cdef class Guards:
     """All guards of a capture. hooks: dicts of hooks by kind, of the modules that ran and of all
     modules.
 
-    A model has a thousand guards. So what tells in most of them that nothing happened lies side by
-    side in `looks`, and a guard is asked where that does not.
+    A model has a thousand guards. So what shows of most of them that they hold lies side by side in
+    `fast_checks`, and only the other guards are called.
     """
 
     def __init__(self, list all, list hooks):
@@ -327,45 +328,47 @@ cdef class Guards:
         self.hooks = [(kinds, keys_in(kinds)) for kinds in map(list, map(dict.values, hooks))]
 
     def __dealloc__(self):
-        free(self.looks)
+        free(self.fast_checks)
 
-    cdef int gather(self) except -1:
-        """Fills `looks`."""
+    cdef int fill_fast_checks(self) except -1:
+        """Makes a fast check of each guard."""
         cdef Py_ssize_t i, n = PyList_GET_SIZE(self.all)
-        cdef Look* looks = <Look*>realloc(self.looks, max(n, 1) * sizeof(Look))
-        if looks == NULL:
+        cdef FastCheck* checks = <FastCheck*>realloc(
+            self.fast_checks, max(n, 1) * sizeof(FastCheck))
+        if checks == NULL:
             raise MemoryError
-        self.looks, self.n_looks = looks, n
+        self.fast_checks, self.n_fast_checks = checks, n
         for i in range(n):
             guard = <Guard>self.all[i]
-            looks[i] = Look(<PyObject*>guard.holder, NULL, NULL, 0, OTHERWISE)
+            checks[i] = FastCheck(<PyObject*>guard.holder, NULL, NULL, 0, SLOW)
             if type(guard) is DictGuard and (<DictGuard>guard).now != NULL:
-                looks[i].kind, looks[i].now = BY_VERSION, (<DictGuard>guard).now
+                checks[i].kind, checks[i].now = BY_VERSION, (<DictGuard>guard).now
                 if (<DictGuard>guard).owner is not None:
-                    looks[i].owner = <PyObject*>(<DictGuard>guard).owner
+                    checks[i].owner = <PyObject*>(<DictGuard>guard).owner
             elif type(guard) is KindGuard:
-                looks[i].kind, looks[i].state = BY_CLASS, <size_t><PyObject*>(<KindGuard>guard).kind
+                checks[i].kind = BY_CLASS
+                checks[i].state = <size_t><PyObject*>(<KindGuard>guard).kind
         return 0
 
     cdef bint hold(self) except -1:
         cdef Py_ssize_t i
-        cdef Look* look
+        cdef FastCheck* check
         cdef Guard guard
-        if self.n_looks != PyList_GET_SIZE(self.all):
-            self.gather()
-        for i in range(self.n_looks):
-            look = &self.looks[i]
-            if look.kind == BY_VERSION:
-                if look.state and look.now[0] == look.state and (
-                        look.owner == NULL or HAS_DICT(look.owner, look.holder)):
+        if self.n_fast_checks != PyList_GET_SIZE(self.all):
+            self.fill_fast_checks()
+        for i in range(self.n_fast_checks):
+            check = &self.fast_checks[i]
+            if check.kind == BY_VERSION:
+                if check.state and check.now[0] == check.state and (
+                        check.owner == NULL or HAS_DICT(check.owner, check.holder)):
                     continue
-            elif look.kind == BY_CLASS and <size_t>Py_TYPE(look.holder) == look.state:
+            elif check.kind == BY_CLASS and <size_t>Py_TYPE(check.holder) == check.state:
                 continue
             guard = <Guard>self.all[i]
             if not guard.holds():
                 return False
-            if look.kind == BY_VERSION:
-                look.state = (<DictGuard>guard).version
+            if check.kind == BY_VERSION:
+                check.state = (<DictGuard>guard).version
         for pair in self.hooks:
             if not has_keys(<list>pair[0], <tuple>pair[1]):
                 return False
@@ -383,7 +386,7 @@ cdef class Guards:
         return None if self.hold() else "hooks"
 
 
-# ---- functions that run without being looked at --------------------------------------------------
+# ---- functions that run without instrumentation --------------------------------------------------
 
 cdef extern from "Python.h":
     ctypedef struct PyFrameObject
@@ -407,39 +410,40 @@ cdef int on_event(PyObject* watch, PyFrameObject* frame, int what, PyObject* arg
         Py_XDECREF(<PyObject*>code)                  # which was new
         (<Watch>watch).began(began)
     elif what == PyTrace_C_CALL and arg == <PyObject*>WARN:
-        (<Watch>watch).warned()
+        (<Watch>watch).on_warning()
     return 0
 
 
 @cython.binding(False)            # methods check their `self`
 cdef class Watch:
-    """Tells of each function written in Python that this thread begins, under `with`, until it is
-    told that it is known well, and of each warning. In the meantime no profile is taken."""
+    """Calls `on_begin` with the code of each Python function that this thread begins, under `with`,
+    until that returns True for it, and `on_warning` at each warning. It takes the place of a
+    profiler, which is suspended meanwhile."""
 
-    cdef object tell, warned
+    cdef object on_begin, on_warning
     cdef dict seen
-    cdef int apart                  # calls under way of which it is not told
+    cdef int suspended              # how many calls of `without` are under way
     cdef PyObject* before
     cdef int (*function)(PyObject*, PyFrameObject*, int, PyObject*) except -1
 
-    def __init__(self, tell, warned):
-        self.tell, self.warned, self.seen = tell, warned, {}
+    def __init__(self, on_begin, on_warning):
+        self.on_begin, self.on_warning, self.seen = on_begin, on_warning, {}
 
     cdef int began(self, code) except -1:
-        if id(code) not in self.seen and self.tell(code):
+        if id(code) not in self.seen and self.on_begin(code):
             self.seen[id(code)] = code
         return 0
 
     def without(self, function, *args):
-        """What a function of the library's gives; nothing is told of what it begins."""
-        if self.apart == 0:
-            PyEval_SetProfile(NULL, NULL)        # each event has its price, told of or not
-        self.apart += 1
+        """The result of a function of the library's, which runs unwatched."""
+        if self.suspended == 0:
+            PyEval_SetProfile(NULL, NULL)        # each event costs time
+        self.suspended += 1
         try:
             return function(*args)
         finally:
-            self.apart -= 1
-            if self.apart == 0:
+            self.suspended -= 1
+            if self.suspended == 0:
                 PyEval_SetProfile(on_event, <PyObject*>self)
 
     def __enter__(self):
@@ -454,12 +458,12 @@ cdef class Watch:
 
 
 cdef tuple keys_in(list kinds):
-    """Which hooks there are of some kinds: each has a key of its own."""
+    """The keys of the hooks in some dicts."""
     return tuple([key for each in kinds for key in each])
 
 
 cdef bint has_keys(list kinds, tuple keys) except -1:
-    """Whether there are these hooks and no others. Mostly there are none, which is seen at once."""
+    """Whether there are these hooks and no others; mostly there are none."""
     cdef Py_ssize_t count = 0
     for each in kinds:
         count += PyDict_Size(each)

@@ -3,7 +3,7 @@ from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib.program.guards.guarded cimport Guards
 
 cdef class Signature:
-    cdef object shape                # nested tuples: what `look` takes the arguments apart into
+    cdef object structure               # nested tuples: what `structure_of` gives
     cdef readonly list examples      # the tensors, without memory, each once
     cdef list requires, kinds        # of each tensor its place in a graph, and its class
     cdef readonly list others
@@ -12,29 +12,29 @@ cdef class Signature:
     cdef int64_t inference           # what inference mode begins versions with, else 0
     cdef readonly str opaque
     cdef public tuple bare
-    cdef tuple shape_of(self, value, list seen)
+    cdef tuple structure_of(self, value, list seen)
     cpdef tuple tensors_of(self, tuple args, dict kwargs)
     cdef bint are_bare(self, tuple tensors) except -1
-    cdef bint has_tensors(self, tuple args) except -1
-    cdef bint has(self, Tensor x, Py_ssize_t i) except -1
-    cdef bint look(self, tuple shape, value, list found) except -1
-    cdef tuple parts_of(self, container, list seen)
-    cdef bint look_at_parts(self, tuple shape, value, list found) except -1
+    cdef bint matches_tensors(self, tuple args) except -1
+    cdef bint fits(self, Tensor x, Py_ssize_t i) except -1
+    cdef bint matches(self, tuple structure, value, list found) except -1
+    cdef tuple structure_of_parts(self, container, list seen)
+    cdef bint parts_match(self, tuple structure, value, list found) except -1
 
 cdef class Conditions:
-    cdef readonly list values, met, examples, requires, leaves, bare
+    cdef readonly list values, inspected, examples, requires, leaves, bare
     cdef readonly Guards guards
     cdef list all
     cdef dict pairs
-    cdef size_t* at
+    cdef size_t* addresses
     cdef bint lie_as_before(self) except -1
-    cdef bint is_met(self, Tensor x, Py_ssize_t i) noexcept
+    cdef bint is_as_inspected(self, Tensor x, Py_ssize_t i) noexcept
     cpdef bint hold(self) except -1
 
 cdef bint laid_out_as(Tensor x, Tensor y) noexcept
 cdef Tensor like_on_meta(Tensor x)
 
 cdef class Overlaps:
-    cdef list values, firsts, seconds, known, strangers
+    cdef list values, firsts, seconds, distances, excluded
     cdef Py_ssize_t count
     cpdef bint hold(self, tuple tensors) except -1

@@ -15,11 +15,12 @@ from tensorlib._core.graph.node cimport Node
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, over_storage, requires_grad, same_shape
 from tensorlib.program.guards.guarded cimport Guards
-from tensorlib.program.guards.values cimport fields_of, is_same, items_of, members_of, settled
+from tensorlib.program.guards.values cimport fields_of, is_same, items_of, members_of, snapshot
 
 from tensorlib._core.base.region import set_without_memory
 
-# What an argument is: a tensor, a container or an object with fields, an array of NumPy's, or else.
+# The kinds of arguments: a tensor, a container or an object with fields, an array of NumPy's, and
+# any other value.
 cdef object TENSOR = object()
 cdef object PARTS = object()
 cdef object ARRAY = object()
@@ -32,9 +33,9 @@ cdef class Signature:
 
     The structure of the arguments, the layout and dtype of each tensor and whether it requires a
     gradient, which arguments are the same tensor, and the value of all else.
-    others: the values of what is no tensor and no container. opaque: the type of an argument that
-    is as good as any of its type, or "". bare: the tensors that must have no `.grad`, by their
-    places.
+    others: the other arguments, which are no tensors and no containers. opaque: the name of the
+    type of an argument whose value is not compared, or "". bare: the numbers of the tensors that
+    must have no `.grad`.
     """
 
     def __init__(self, tuple args, dict kwargs):
@@ -42,12 +43,16 @@ cdef class Signature:
         self.bare = ()
         self.grad, self.default_dtype = mode().grad, default_float()
         self.inference = first_version()[0]
-        self.shape = self.shape_of((args, kwargs), [])
+        self.structure = self.structure_of((args, kwargs), [])
         self.flat = not kwargs and len(self.examples) == len(args)
         for x in args:
             self.flat = self.flat and isinstance(x, Tensor)
 
-    cdef tuple shape_of(self, value, list seen):
+    cdef tuple structure_of(self, value, list seen):
+        """Nested tuples that `matches` compares with another argument; it records the tensors.
+
+        seen: the tensors so far.
+        """
         cdef Py_ssize_t i
         if isinstance(value, Tensor):
             for i, x in enumerate(seen):
@@ -65,19 +70,21 @@ cdef class Signature:
         fields = fields_of(value)
         if fields is None and not is_container:
             self.others.append(value)
-            return (OTHER, settled(value))
+            return (OTHER, snapshot(value))
         enter(b" in the arguments of a compiled function")
         try:
-            return (PARTS, type(value), self.parts_of(value, seen) if is_container else None,
-                    None if fields is None else self.parts_of(fields, seen))
+            return (PARTS, type(value),
+                    self.structure_of_parts(value, seen) if is_container else None,
+                    None if fields is None else self.structure_of_parts(fields, seen))
         finally:
             leave()
 
-    cdef tuple parts_of(self, container, list seen):
+    cdef tuple structure_of_parts(self, container, list seen):
+        """The keys of a dict, or None for other containers, and the structures of its members."""
         if isinstance(container, dict):
             container = items_of(container)
-            return list(container), [self.shape_of(x, seen) for x in container.values()]
-        return None, [self.shape_of(x, seen) for x in members_of(container)]
+            return list(container), [self.structure_of(x, seen) for x in container.values()]
+        return None, [self.structure_of(x, seen) for x in members_of(container)]
 
     cpdef tuple tensors_of(self, tuple args, dict kwargs):
         """The tensors of a call of this kind, each once; None for a call of another kind."""
@@ -86,14 +93,14 @@ cdef class Signature:
                 self.inference != first_version()[0]):
             return None
         if self.flat and not kwargs:
-            return args if self.has_tensors(args) and self.are_bare(args) else None
-        if not self.look(self.shape, (args, kwargs), found):
+            return args if self.matches_tensors(args) and self.are_bare(args) else None
+        if not self.matches(self.structure, (args, kwargs), found):
             return None
         args = tuple(found)
         return args if self.are_bare(args) else None
 
     cdef bint are_bare(self, tuple tensors) except -1:
-        """Whether those tensors have no `.grad` that must have none."""
+        """Whether the tensors that must have no `.grad` have none."""
         for place in self.bare:
             if (<Tensor>tensors[<Py_ssize_t>place]).gradient is not None:
                 return False
@@ -122,8 +129,8 @@ cdef class Signature:
             return "an argument has a gradient"
         return "the arguments have another structure"
 
-    cdef bint has_tensors(self, tuple args) except -1:
-        """Whether a call has as many arguments, each another tensor, laid out as these were."""
+    cdef bint matches_tensors(self, tuple args) except -1:
+        """Whether arguments are as many tensors, all different, each of which fits."""
         cdef Py_ssize_t i, k, n = len(args)
         if n != len(self.examples):
             return False
@@ -133,20 +140,21 @@ cdef class Signature:
             for k in range(i):
                 if args[k] is args[i]:
                     return False
-            if not self.has(<Tensor>args[i], i):
+            if not self.fits(<Tensor>args[i], i):
                 return False
         return True
 
-    cdef bint has(self, Tensor x, Py_ssize_t i) except -1:
-        """Whether a tensor may be argument `i`."""
+    cdef bint fits(self, Tensor x, Py_ssize_t i) except -1:
+        """Whether a tensor has the layout and the place in a graph that tensor `i` had."""
         return can_be(x, <Tensor>self.examples[i]) and (
             place_of_argument(x) == <int>self.requires[i])
 
-    cdef bint look(self, tuple shape, value, list found) except -1:
+    cdef bint matches(self, tuple structure, value, list found) except -1:
+        """Whether a value has a structure; its tensors are added to `found`."""
         cdef Py_ssize_t i, place
-        cdef object kind = shape[0]
+        cdef object kind = structure[0]
         if kind is TENSOR:
-            place = shape[1]
+            place = structure[1]
             if type(value) is not self.kinds[place]:
                 return False
             if place < len(found):
@@ -155,20 +163,22 @@ cdef class Signature:
                 if x is value:
                     return False
             found.append(value)
-            return self.has(<Tensor>value, place)
+            return self.fits(<Tensor>value, place)
         if kind is OTHER:
-            return is_same(shape[1], value)
+            return is_same(structure[1], value)
         if kind is ARRAY:
             return is_array(value)
-        if type(value) is not shape[1]:
+        if type(value) is not structure[1]:
             return False
-        if shape[2] is not None and not self.look_at_parts(<tuple>shape[2], value, found):
+        if structure[2] is not None and not self.parts_match(<tuple>structure[2], value, found):
             return False
-        return shape[3] is None or self.look_at_parts(<tuple>shape[3], fields_of(value), found)
+        return structure[3] is None or self.parts_match(
+            <tuple>structure[3], fields_of(value), found)
 
-    cdef bint look_at_parts(self, tuple shape, value, list found) except -1:
+    cdef bint parts_match(self, tuple structure, value, list found) except -1:
+        """Whether the members of a container have a structure, as of `structure_of_parts`."""
         cdef Py_ssize_t i
-        cdef list names = shape[0], parts = shape[1]
+        cdef list names = structure[0], parts = structure[1]
         value = members_of(value) if names is None else items_of(value)
         if len(parts) != len(value):
             return False
@@ -178,7 +188,7 @@ cdef class Signature:
                     return False
             value = value.values()
         for i, part in enumerate(value):
-            if not self.look(<tuple>parts[i], part, found):
+            if not self.matches(<tuple>parts[i], part, found):
                 return False
         return True
 
@@ -187,33 +197,34 @@ cdef class Signature:
 cdef class Conditions:
     """What has to be as it was, beside the arguments, for a call to be replayed.
 
-    values: tensors from around the function, of which the layout and the dtype stay. met: others of
-    which they stay, since the function came upon them, be it only for a shape. leaves: those
-    without hooks. bare: those without a `.grad`. guards: None for none.
-    pairs: of which of them, by number, share memory, how far apart they lie. at: where the elements
-    of each lay when that was looked at.
+    values: tensors from outside that a replay reads, whose layouts and dtypes stay. inspected:
+    others for which that holds, since the function has read something of them, such as a shape.
+    leaves: tensors that have no hooks. bare: tensors that have no `.grad`. guards: None for none.
+    pairs: how far apart those lie in memory that share it, by their numbers (`pairs_in`).
+    addresses: of the elements of each, when the pairs were last compared.
     """
 
-    def __init__(self, list values, list leaves, list bare, Guards guards=None, list met=None):
+    def __init__(self, list values, list leaves, list bare, Guards guards=None,
+                 list inspected=None):
         self.values, self.leaves, self.bare, self.guards = values, leaves, bare, guards
-        self.met = [] if met is None else met
-        self.examples = [like_on_meta(x) for x in values + self.met]
-        self.requires = [place_in_graph(<Tensor?>x) for x in values + self.met]
-        self.all = values + self.met
+        self.inspected = [] if inspected is None else inspected
+        self.examples = [like_on_meta(x) for x in values + self.inspected]
+        self.requires = [place_in_graph(<Tensor?>x) for x in values + self.inspected]
+        self.all = values + self.inspected
         self.pairs = pairs_in(self.all)
-        self.at = <size_t*>realloc(self.at, max(len(self.all), 1) * sizeof(size_t))
-        if self.at == NULL:
+        self.addresses = <size_t*>realloc(self.addresses, max(len(self.all), 1) * sizeof(size_t))
+        if self.addresses == NULL:
             raise MemoryError
         for i, x in enumerate(self.all):
-            self.at[i] = <size_t>(<Tensor>x).data_pointer
+            self.addresses[i] = <size_t>(<Tensor>x).data_pointer
 
     def __dealloc__(self):
-        free(self.at)
+        free(self.addresses)
 
     def why(self):
-        """What is not as it was, in words, or the guard that does not hold; None where all is."""
+        """What is not as it was, in words, or the guard that does not hold; None for nothing."""
         for i, x in enumerate(self.all):
-            if not self.is_met(<Tensor>x, i):
+            if not self.is_as_inspected(<Tensor>x, i):
                 return (f"a tensor from outside of shape {tuple(self.examples[i].shape)} is now of "
                         f"shape {tuple(x.shape)}, or has other strides, another dtype or another "
                         "place in a graph")
@@ -225,19 +236,18 @@ cdef class Conditions:
             return "a leaf has a hook"
         return None if self.guards is None else self.guards.broken()
 
-    cdef bint is_met(self, Tensor x, Py_ssize_t i) noexcept:
-        """Whether a tensor is laid out as it was, and has the place in the graph that it had."""
+    cdef bint is_as_inspected(self, Tensor x, Py_ssize_t i) noexcept:
+        """Whether tensor `i` is laid out as it was, with the place in the graph that it had."""
         return has_layout(x, <Tensor>self.examples[i]) and (
             place_in_graph(x) == <int>self.requires[i])
 
     cdef bint lie_as_before(self) except -1:
-        """Whether those share memory that did, as far apart; somebody may set the `data` of each.
-        """
+        """Whether those tensors share memory that did, as far apart: `data` of each may be set."""
         cdef Py_ssize_t i, k, distance, n = len(self.all)
         cdef Tensor x
         for i in range(n):
             x = <Tensor>self.all[i]
-            if <size_t>x.data_pointer == self.at[i]:
+            if <size_t>x.data_pointer == self.addresses[i]:
                 continue
             for k in range(n):
                 distance = APART if i == k else overlap(x, <Tensor>self.all[k])
@@ -247,7 +257,7 @@ cdef class Conditions:
                 elif self.pairs.get(i * n + k) != distance:
                     return False
         for i in range(n):
-            self.at[i] = <size_t>(<Tensor>self.all[i]).data_pointer
+            self.addresses[i] = <size_t>(<Tensor>self.all[i]).data_pointer
         return True
 
     cpdef bint hold(self) except -1:
@@ -257,8 +267,8 @@ cdef class Conditions:
             if not is_like(<Tensor>self.values[i], <Tensor>self.examples[i],
                            <int>self.requires[i]):
                 return False
-        for i in range(len(self.met)):
-            if not self.is_met(<Tensor>self.met[i], n + i):
+        for i in range(len(self.inspected)):
+            if not self.is_as_inspected(<Tensor>self.inspected[i], n + i):
                 return False
         if not (self.lie_as_before() and are_without_grads(self.bare)
                 and are_without_hooks(self.leaves)):
@@ -271,20 +281,20 @@ cdef class Overlaps:
     """Which arguments share memory with one another and with tensors from outside, where a call
     writes into one of the two, or both have gradients.
 
-    written: the numbers, among arguments and then `values`, of what the call writes into. read:
-    tensors from outside that the call met. An argument that is one of them is another kind of call.
-    met: those of them that are not among `values`; the call may have found one by its memory.
+    values, inspected: those of `Conditions`. written: the numbers, among arguments and then
+    `values`, of what the call writes into. read: all tensors from outside that the call has read: a
+    call in which one of them is an argument is of another kind (`excluded`).
     """
 
-    def __init__(self, tuple tensors, list values, written, list read, list met):
-        cdef list given = [*tensors, *values, *met]
+    def __init__(self, tuple tensors, list values, written, list read, list inspected):
+        cdef list given = [*tensors, *values, *inspected]
         cdef Py_ssize_t i, k
         cdef Py_ssize_t distance, n = len(tensors) + len(values)
-        self.values, self.firsts, self.seconds, self.known = values + met, [], [], []
+        self.values, self.firsts, self.seconds, self.distances = values + inspected, [], [], []
         lasting = set(map(id, values))           # which keep their layout
-        self.strangers = [(i, x) for i, y in enumerate(tensors) for x in read
-                          if id(x) not in lasting
-                          or is_like(<Tensor?>y, <Tensor?>x, place_in_graph(<Tensor>x))]
+        self.excluded = [(i, x) for i, y in enumerate(tensors) for x in read
+                         if id(x) not in lasting
+                         or is_like(<Tensor?>y, <Tensor?>x, place_in_graph(<Tensor>x))]
         self.count = len(tensors)
         for i in range(len(given)):
             for k in range(min(i, self.count)):
@@ -293,31 +303,31 @@ cdef class Overlaps:
                         requires_grad(<Tensor>given[i]) and requires_grad(<Tensor>given[k])):
                     self.firsts.append(k)
                     self.seconds.append(i)
-                    self.known.append(distance)
+                    self.distances.append(distance)
 
     cpdef bint hold(self, tuple tensors) except -1:
-        """Whether it is as it was for these arguments."""
+        """Whether these arguments share memory as those of the captured call did."""
         cdef Py_ssize_t i, k, place
-        for i, x in self.strangers:
+        for i, x in self.excluded:
             if tensors[i] is x:
                 return False
         for i in range(len(self.firsts)):
             k, place = self.firsts[i], self.seconds[i]
             x = tensors[place] if place < self.count else self.values[place - self.count]
-            if overlap(<Tensor>tensors[k], <Tensor>x) != <Py_ssize_t>self.known[i]:
+            if overlap(<Tensor>tensors[k], <Tensor>x) != <Py_ssize_t>self.distances[i]:
                 return False
         return True
 
 
 cdef bint is_array(value) except -1:
-    """Whether a value is an array, of which its class alone is asked."""
+    """Whether a value is an array, by its class alone."""
     return issubclass(type(value), np.ndarray)
 
 
 cdef Py_ssize_t APART = PY_SSIZE_T_MIN       # no memory is as large
 
 cdef Py_ssize_t overlap(Tensor x, Tensor y) noexcept:
-    """How many bytes one tensor lies after another of the same memory; APART for others."""
+    """How many bytes a tensor lies after another one; APART if their storages do not overlap."""
     if x.storage is not y.storage and (
             x.storage.data >= y.storage.data + y.storage.nbytes
             or y.storage.data >= x.storage.data + x.storage.nbytes):
@@ -348,12 +358,12 @@ cdef bint begins_before_the_end(Tensor x, Tensor y) noexcept:
 
 
 cdef bint is_like(Tensor x, Tensor example, int place) noexcept:
-    """Whether a tensor is laid out as another one, and has this place in the graph."""
+    """Whether a tensor is laid out as another one, has memory, and this place in the graph."""
     return can_be(x, example) and place_in_graph(x) == place
 
 
 cdef inline bint can_be(Tensor x, Tensor example) noexcept:
-    """Whether a tensor is laid out as another one, and has elements in memory."""
+    """Whether a tensor is laid out as another one, and has memory."""
     return has_layout(x, example) and not is_meta(x)
 
 
@@ -371,6 +381,7 @@ cdef inline int place_of_argument(Tensor x) noexcept:
 
 
 cdef inline bint has_hooks(Tensor x) noexcept:
+    """Whether a hook waits for the gradient of a tensor."""
     if x.grad_node is not None:
         return (<Node>x.grad_node).hooks is not None and len(<dict>(<Node>x.grad_node).hooks) > 0
     return x.hooks is not None and len(<dict>x.hooks) > 0
@@ -386,7 +397,7 @@ cpdef bint are_without_hooks(list tensors) except -1:
 
 
 def memory_of(Tensor x):
-    """Where the elements of a tensor lie, and as what."""
+    """The address, dtype, sizes and strides of a tensor, as a key."""
     cdef list sizes = []
     cdef int d
     for d in range(x.ndim_):
@@ -396,22 +407,22 @@ def memory_of(Tensor x):
 
 
 def is_number(Tensor x):
-    """Whether a tensor stands for a number, as the one of `x ** 2` in a graph does."""
+    """Whether a tensor stands for a Python number, such as the 2 of `x ** 2` in a graph."""
     return x.is_scalar
 
 
 def storage_of(Tensor x):
-    """Where the storage of a tensor begins."""
+    """The address of the storage of a tensor."""
     return <size_t>x.storage.data
 
 
 def place_in_memory(Tensor x):
-    """Where the storage of a tensor begins, and where its own elements do."""
+    """The addresses of the storage of a tensor, and of its first element."""
     return <size_t>x.storage.data, <size_t>x.data_pointer
 
 
 def gradient_of(Tensor x):
-    """The `.grad` of a tensor, which no capture is told of."""
+    """The `.grad` of a tensor, without a report of the read to a capture."""
     return x.gradient
 
 
@@ -425,8 +436,8 @@ cpdef bint are_without_grads(list leaves) except -1:
 
 
 cdef bint has_layout(Tensor x, Tensor y) noexcept:
-    """Whether all strides are the same, also those that say nothing: views have them, and
-    `stride()` gives them."""
+    """Whether dtype, shape and all strides are the same, also those of dimensions of size 1: views
+    keep them, and `stride()` gives them."""
     cdef int d
     if x.type != y.type or not same_shape(x, y):
         return False
@@ -437,7 +448,7 @@ cdef bint has_layout(Tensor x, Tensor y) noexcept:
 
 
 cdef bint laid_out_as(Tensor x, Tensor y) noexcept:
-    """Whether elements lie as those of another one, which is all that kernels go by."""
+    """Whether dtype, shape and the strides that kernels use are the same."""
     cdef int d
     if x.type != y.type or not same_shape(x, y):
         return False

@@ -20,16 +20,16 @@ from libc.string cimport memcmp
 cdef extern from *:
     """
     #ifdef Py_GIL_DISABLED
-    #define LOOKED_UP _PyType_LookupRef
+    #define TYPE_LOOKUP _PyType_LookupRef
     #else
-    #define LOOKED_UP(t, name) Py_XNewRef(_PyType_Lookup(t, name))
+    #define TYPE_LOOKUP(t, name) Py_XNewRef(_PyType_Lookup(t, name))
     #endif
     """
-    PyObject* LOOKED_UP(PyTypeObject* t, PyObject* name)     # a new reference, or NULL
+    PyObject* TYPE_LOOKUP(PyTypeObject* t, PyObject* name)     # a new reference, or NULL
 
 
 class Missing:
-    """What is not there."""
+    """The type of MISSING, which stands for what is not there."""
 
     def __repr__(self):
         return "nothing"
@@ -37,14 +37,14 @@ class Missing:
 
 MISSING = Missing()
 
-# What has the value of its parts, which its owner may change.
-cdef tuple CHANGEABLE = (set, bytearray, deque, array)
-# What compares by its value, all of it.
-cdef frozenset PLAIN = frozenset((bytes, bytearray, dtype, device, Format))
+# Types that are compared by what is in them, which may change.
+cdef tuple MUTABLE = (set, bytearray, deque, array)
+# Types whose `==` compares all there is.
+cdef frozenset COMPARED_BY_EQUALITY = frozenset((bytes, bytearray, dtype, device, Format))
 
 
-cdef inline object from_new(PyObject* reference):
-    """An object from a reference to it that is given away."""
+cdef inline object owned_object(PyObject* reference):
+    """The object of a new reference, which is given up."""
     found = <object>reference
     Py_XDECREF(reference)
     return found
@@ -52,11 +52,11 @@ cdef inline object from_new(PyObject* reference):
 
 cpdef in_class(kind, str name):
     """What a class, or one above it, has under a name; MISSING for nothing."""
-    cdef PyObject* found = LOOKED_UP(<PyTypeObject*>kind, <PyObject*>name)
-    return MISSING if found == NULL else from_new(found)
+    cdef PyObject* found = TYPE_LOOKUP(<PyTypeObject*>kind, <PyObject*>name)
+    return MISSING if found == NULL else owned_object(found)
 
 
-cdef bint is_same(x, y) except -1:
+cpdef bint is_same(x, y) except -1:
     """Whether no function can tell two values apart: 0.0 is not -0.0, 1 not True, and NaN is NaN.
 
     What has a state, and what is of a class of the user's, is the same if it is one object: nobody
@@ -77,11 +77,6 @@ cdef bint is_same(x, y) except -1:
     return is_equal(x, y)
 
 
-def is_alike(x, y):
-    """Whether guards take a value for another one."""
-    return is_same(x, y)
-
-
 cdef dict attributes_of(x):
     """The attributes of an object beside those of its class; None where it can't have any."""
     try:
@@ -92,7 +87,7 @@ cdef dict attributes_of(x):
 
 
 cpdef dict items_of(x):
-    """What is in a dict, in its order, whatever its class says of it."""
+    """The items of a dict in its order, whatever its class overrides."""
     if type(x) is dict:
         return x
     if issubclass(type(x), OrderedDict):
@@ -101,13 +96,14 @@ cpdef dict items_of(x):
 
 
 cpdef members_of(x):
-    """What is in a list or a tuple, whatever its class says of it."""
+    """The members of a list or a tuple, whatever its class overrides."""
     if type(x) is list or type(x) is tuple:
         return x
     return list(list.__iter__(x) if isinstance(x, list) else tuple.__iter__(x))
 
 
 cdef bint are_same(tuple x, tuple y) except -1:
+    """Whether two tuples have the same members, in the sense of `is_same`."""
     cdef Py_ssize_t i
     if len(x) != len(y):
         return False
@@ -122,7 +118,7 @@ cdef bint is_equal(x, y) except -1:
     kind = type(x)
     if kind is complex:
         return repr(x) == repr(y)                        # which has the sign of each zero
-    if kind in PLAIN:
+    if kind in COMPARED_BY_EQUALITY:
         return bool(x == y)
     if kind is slice or kind is range:
         return are_same((x.start, x.stop, x.step), (y.start, y.stop, y.step))
@@ -138,19 +134,19 @@ cdef bint is_equal(x, y) except -1:
     return False
 
 
-cdef object settled(value):
-    """A value that stays as it is while its owner may change the first: itself, or a copy."""
-    return type(value)(value) if type(value) in CHANGEABLE else value
+cdef object snapshot(value):
+    """A value that stays as it is now: a copy if it is mutable, else itself."""
+    return type(value)(value) if type(value) in MUTABLE else value
 
 
-def is_settled(value):
-    """Whether arguments of this type are compared by what is in them."""
-    return type(value) in CHANGEABLE
+def is_mutable_value(value):
+    """Whether a value is mutable, and compared by what is in it."""
+    return type(value) in MUTABLE
 
 
 cpdef dict fields_of(value):
-    """The fields of an object that is there for them, and the attributes of a container of a class
-    that lets it have some, by name; None for all else."""
+    """By name the fields of a dataclass or a namespace, or the attributes of a container whose
+    class lets it have some; None for all else."""
     kind = type(value)
     if kind is dict or kind is list or kind is tuple:
         return None
@@ -165,13 +161,13 @@ cpdef dict fields_of(value):
 
 
 cdef bint is_namespace(kind) except -1:
-    """Whether a class is that of what `argparse` parsed."""
+    """Whether a class is `argparse.Namespace`, which need not be imported."""
     return type.__getattribute__(kind, "__name__") == "Namespace" and (
         type.__getattribute__(kind, "__module__") == "argparse")
 
 
 cdef dict slots_of(value, names):
-    """What is in slots of these names, or in the class, where no code of the user's is asked."""
+    """What is in the slots of these names, or in the class, without a call of the user's code."""
     cdef dict found = {}
     kind = type(value)
     for name in names:

@@ -1,7 +1,7 @@
 """Versions of dicts: a number that each write of a dict changes.
 
-Python 3.11 keeps one in each dict. From 3.12 on a dict that is watched tells of a write before it
-is done, and the number lies in a record here, found by the address of the dict.
+Python 3.11 keeps one in each dict. From 3.12 on Python calls a watcher before each write of a
+watched dict, and the number lies in a record here, which is found by the address of the dict.
 """
 
 from cpython.object cimport PyObject
@@ -20,14 +20,14 @@ cdef extern from *:
     #else
         #define IN_DICT(d) ((uint64_t *)NULL)
     #endif
-    /* Nobody tells of an attribute that Python 3.13 writes into the object itself, which it does as
-       long as that and its dict have their values in common. */
+    /* No watcher is called for an attribute that Python 3.13 writes into the object itself, as it
+       does while that and its dict share their values. */
     #if PY_VERSION_HEX < 0x030D0000
         #define IS_SHARED(d) 0
     #else
         #define IS_SHARED(d) (((PyDictObject *)(d))->ma_values != NULL)
     #endif
-    #ifdef Py_GIL_DISABLED      /* what is written and what is compared are not ordered there */
+    #ifdef Py_GIL_DISABLED      /* writes and comparisons are not ordered there */
         #define IS_WATCHABLE 0
     #else
         #define IS_WATCHABLE (PY_VERSION_HEX >= 0x030C0000)
@@ -45,19 +45,19 @@ cdef extern from *:
 
 
 cdef struct Record:
-    uint64_t version         # is first: who has a record has the address of this
-    PyObject* d              # NULL after the dict has gone
+    uint64_t version         # is first: its address is that of the record
+    PyObject* d              # NULL after the dict was deallocated
     Py_ssize_t users
 
 # An open hash table with linear probing (Knuth, The Art of Computer Programming, 6.4, algorithms L
-# and R), since Python's own dicts can't be used while one of them tells of a write.
+# and R), since Python's own dicts can't be used in a watcher.
 cdef Record** slots = NULL
 cdef size_t mask = 0, used = 0
-cdef int watcher = -2                # -2 before the first dict, -1 where there is no place for one
+cdef int watcher = -2                # -2 before the first dict, -1 if there is none
 
 
 cdef uint64_t* version_of(dict d) except? NULL:
-    """Where the version of a dict lies until `forget`; NULL where nobody tells of writes."""
+    """Where the version of a dict lies until `forget`; NULL if writes can't be watched."""
     global watcher
     cdef PyObject* address = <PyObject*>d
     cdef Record* record
@@ -66,23 +66,23 @@ cdef uint64_t* version_of(dict d) except? NULL:
     if watcher == -2:
         try:
             watcher = PyDict_AddWatcher(on_write)
-        except RuntimeError:             # others took all that there are
+        except RuntimeError:             # others have taken all
             watcher = -1
     if watcher == -1 or IS_SHARED(address):
         return NULL
-    record = found(address)
+    record = record_of(address)
     if record == NULL:
         record = <Record*>malloc(sizeof(Record))
         if record == NULL:
             raise MemoryError
         record[0] = Record(1, address, 0)
         try:
-            make_room()
+            grow()
             PyDict_Watch(watcher, address)
         except BaseException:
             free(record)
             raise
-        put(record)
+        insert(record)
     record.users += 1
     return &record.version
 
@@ -97,7 +97,7 @@ cdef void forget(uint64_t* version) noexcept:
     if record.users:
         return
     if record.d != NULL:
-        take_out(record.d)
+        remove(record.d)
         try:
             PyDict_Unwatch(watcher, record.d)
         except BaseException:            # it was watched, which is all that may be wrong
@@ -106,44 +106,44 @@ cdef void forget(uint64_t* version) noexcept:
 
 
 cdef int on_write(PyDict_WatchEvent event, PyObject* d, PyObject* key, PyObject* value) noexcept:
-    """Is told by Python of each write of a watched dict, and of its end."""
-    cdef Record* record = found(d)
+    """Is called by Python before each write of a watched dict, and when it is deallocated."""
+    cdef Record* record = record_of(d)
     if record != NULL:
         record.version += 1
         if event == PyDict_EVENT_DEALLOCATED:
-            take_out(d)
+            remove(d)
             record.d = NULL
     return 0
 
 
 # ---- the table -----------------------------------------------------------------------------------
 
-cdef size_t place_of(PyObject* d) noexcept:
-    """Where the search for the record of a dict begins."""
+cdef size_t first_slot(PyObject* d) noexcept:
+    """The slot where the search for the record of a dict begins."""
     return (<size_t>d >> 4) * <size_t>0x9E3779B97F4A7C15 >> 20 & mask
 
 
-cdef size_t place_in(PyObject* d) noexcept:
-    """The place of the record of a dict, or the free one where it would be."""
-    cdef size_t i = place_of(d)
+cdef size_t slot_of(PyObject* d) noexcept:
+    """The slot of the record of a dict, or the free one where it would be."""
+    cdef size_t i = first_slot(d)
     while slots[i] != NULL and slots[i].d != d:
         i = (i + 1) & mask
     return i
 
 
-cdef Record* found(PyObject* d) noexcept:
+cdef Record* record_of(PyObject* d) noexcept:
     """The record of a dict, or NULL."""
-    return NULL if slots == NULL else slots[place_in(d)]
+    return NULL if slots == NULL else slots[slot_of(d)]
 
 
-cdef void put(Record* record) noexcept:
+cdef void insert(Record* record) noexcept:
     """Adds a record, for which there is room."""
     global used
-    slots[place_in(record.d)] = record
+    slots[slot_of(record.d)] = record
     used += 1
 
 
-cdef int make_room() except -1:
+cdef int grow() except -1:
     """Makes the table twice as large if half of it is taken."""
     global slots, mask, used
     cdef Record** before = slots
@@ -156,15 +156,15 @@ cdef int make_room() except -1:
     slots, mask, used = larger, (size * 2 if size else 64) - 1, 0
     for i in range(size):
         if before[i] != NULL:
-            put(before[i])
+            insert(before[i])
     free(before)
     return 0
 
 
-cdef void take_out(PyObject* d) noexcept:
-    """Takes the record of a dict out of the table; those after it close the gap."""
+cdef void remove(PyObject* d) noexcept:
+    """Removes the record of a dict; those after it close the gap."""
     global used
-    cdef size_t gap = place_in(d), i
+    cdef size_t gap = slot_of(d), i
     if slots[gap] == NULL:
         return
     used -= 1
@@ -173,7 +173,7 @@ cdef void take_out(PyObject* d) noexcept:
         i = (i + 1) & mask
         if slots[i] == NULL:
             break
-        if ((i - place_of(slots[i].d)) & mask) >= ((i - gap) & mask):
+        if ((i - first_slot(slots[i].d)) & mask) >= ((i - gap) & mask):
             slots[gap] = slots[i]
             gap = i
     slots[gap] = NULL

@@ -1,4 +1,4 @@
-"""Functions that read the state of their arguments and nothing else.
+"""Accessors: functions of an object and a key that read its state, and nothing else.
 
 What they return is recorded, and compared before each replay. Some only inspect the type of a
 value.
@@ -12,14 +12,14 @@ import numpy as np
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.values import MISSING, in_class
 from tensorlib.program.reads.known import CONTENTS, base_of
-from tensorlib.program.reads.notes import vars_of
+from tensorlib.program.reads.read_log import vars_of
 
-FIELDS = GetSetDescriptorType, MemberDescriptorType       # of objects: they hold what they give
+FIELDS = GetSetDescriptorType, MemberDescriptorType       # descriptors that run no Python code
 
 
 def field_of(x: Any, name: str) -> Any:
-    """What is in a field of an object, such as a slot, where its class has it: no code of the
-    user's is asked. MISSING for nothing."""
+    """What is in a field that the class of an object has, such as a slot, without a call of the
+    user's code; MISSING for nothing."""
     found = in_class(type(x), name)
     try:
         return found.__get__(x, type(x)) if type(found) in FIELDS else MISSING
@@ -28,7 +28,7 @@ def field_of(x: Any, name: str) -> Any:
 
 
 def members_of(x: Any, _: Any) -> Any:
-    """The members of a set, in the order that it has."""
+    """The members of a set, in its order."""
     return tuple(frozenset.__iter__(x) if isinstance(x, frozenset) else set.__iter__(x))
 
 
@@ -38,7 +38,7 @@ def contents_of(x: Any, _: Any) -> Any:
 
 
 def order_of(x: Any, _: Any) -> Any:
-    """The keys of an ordered dict."""
+    """The keys of an ordered dict, in its order."""
     return tuple(x)
 
 
@@ -49,13 +49,13 @@ def is_filled(x: Any, _: Any) -> bool:
 
 
 def length_of(x: Any, _: Any) -> int:
-    """How much a container has in it."""
+    """The length of a container."""
     return len(x)
 
 
-def is_one_of_many(x: Any) -> bool:
-    """Whether guards take a value for another one that is equal: Python keeps one object of each
-    small number, and of what is empty."""
+def is_compared_by_value(x: Any) -> bool:
+    """Whether guards compare a value by what is in it, though there may be several equal objects.
+    Python has one object of each small number, and of an empty string or tuple."""
     kind = type(x)
     if kind is int:
         return not -5 <= x <= 256
@@ -64,12 +64,12 @@ def is_one_of_many(x: Any) -> bool:
 
 
 def args_of(x: BaseException, _: Any) -> Any:
-    """What an exception was made with."""
+    """The arguments of an exception."""
     return vars(BaseException)["args"].__get__(x)
 
 
 def attribute_of(x: Tensor, name: str) -> Any:
-    """What a user set on a tensor; MISSING for nothing."""
+    """An attribute that a user has set on a tensor; MISSING for none."""
     if type(x) is not Tensor:
         return vars_of(x).get(name, MISSING)
     found = in_class(Tensor, name)
@@ -80,10 +80,10 @@ def attribute_of(x: Tensor, name: str) -> Any:
 
 
 def layout_of(x: Tensor, _: Any) -> Any:
-    """How a tensor is laid out, as its methods tell."""
+    """The layout of a tensor and its place in a graph, which its methods may read."""
     return tuple(x.shape), x.stride(), x.dtype, x.requires_grad, x.is_leaf
 
 
 def classes_below(x: type, _: Any) -> Any:
-    """The classes that are made of a class."""
+    """The direct subclasses of a class."""
     return tuple(type.__subclasses__(x))

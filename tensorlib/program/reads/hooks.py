@@ -12,10 +12,10 @@ from typing import Any
 from tensorlib._core.base.warned import warn_at
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.values import MISSING, in_class
-from tensorlib.program.reads.calls import called
-from tensorlib.program.reads.functions import running, told
-from tensorlib.program.reads.notes import vars_of
-from tensorlib.program.reads.recorder import GETTERS, is_module
+from tensorlib.program.reads.calls import record_call
+from tensorlib.program.reads.objects import OPERATOR_GETTERS, is_module
+from tensorlib.program.reads.observer import HOOKS, active
+from tensorlib.program.reads.read_log import vars_of
 from tensorlib.program.reads.tracebacks import without_frames
 
 LOCK = type(RLock())
@@ -23,43 +23,43 @@ LOCK = type(RLock())
 
 def attribute(x: Any, name: str) -> Any:
     """`x.name`"""
-    reads = running.recorder
-    noted = reads is not None and reads.noted(reads.attribute, x, name)
+    recorder = active.recorder
+    needs_value = recorder is not None and recorder.try_record(recorder.record_attribute, x, name)
     found = getattr(x, name)
-    if reads is not None and noted:
-        reads.noted(reads.attribute_value, x, name, found)
+    if recorder is not None and needs_value:
+        recorder.try_record(recorder.record_attribute_value, x, name, found)
     return found
 
 
 def element(x: Any, key: Any) -> Any:
     """`x[key]`"""
-    reads = running.recorder
-    if reads is not None:
-        reads.noted(reads.element, x, key)
+    recorder = active.recorder
+    if recorder is not None:
+        recorder.try_record(recorder.record_element, x, key)
     return x[key]
 
 
 def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     """`f(*args, **kwargs)`"""
-    reads = running.recorder
-    if reads is None:
-        return in_frame(f, sys._getframe(1), args, kwargs)
-    if type(f) in GETTERS and len(args) == 1 and not kwargs:
-        return got(f, args[0])
-    reads.noted(called, reads, f, args, kwargs)
-    found = in_frame(f, sys._getframe(1), args, kwargs)
+    recorder = active.recorder
+    if recorder is None:
+        return call_in_frame(f, sys._getframe(1), args, kwargs)
+    if type(f) in OPERATOR_GETTERS and len(args) == 1 and not kwargs:
+        return call_getter(f, args[0])
+    recorder.try_record(record_call, recorder, f, args, kwargs)
+    found = call_in_frame(f, sys._getframe(1), args, kwargs)
     if type(found) is dict and makes_dict(f) or (f is reversed or f is iter) and (
             type(args[0]) is range):             # of neither does the garbage collector know
-        reads.made[id(found)] = found
+        recorder.created[id(found)] = found
     return found
 
 
-def got(f: Any, x: Any) -> Any:
-    """What one of the getters of `operator` gives of an object."""
-    made, given = f.__reduce__()
+def call_getter(f: Any, x: Any) -> Any:
+    """`f(x)` of an `attrgetter`, `itemgetter` or `methodcaller`, whose reads are reported."""
+    make, given = f.__reduce__()
     if type(f) is methodcaller:
-        named = made.keywords if type(made) is partial else {}
-        name, *rest = (*made.args, *given) if type(made) is partial else given
+        named = make.keywords if type(make) is partial else {}
+        name, *rest = (*make.args, *given) if type(make) is partial else given
         return call(attribute(x, name), *rest, **named)
     found = []
     for key in given:
@@ -70,7 +70,7 @@ def got(f: Any, x: Any) -> Any:
     return tuple(found) if len(found) > 1 else found[0]
 
 
-def in_frame(f: Any, frame: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_in_frame(f: Any, frame: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`f(*args, **kwargs)`, as if the frame had called it."""
     if f is globals:
         return frame.f_globals
@@ -87,14 +87,14 @@ def in_frame(f: Any, frame: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
                 frame = frame.f_back
         return frame
     if f is warnings.warn and args and set(kwargs) <= {"category", "stacklevel"}:
-        found = warning_in(*args, **kwargs)
+        found = warning_arguments(*args, **kwargs)
         if found is not None:                # or else it says itself what it was not given
             return warn_at(frame, *found)
     return f(*args, **kwargs)
 
 
-def warning_in(message: Any, category: Any = None, stacklevel: Any = 1, *other: Any) -> Any:
-    """What `warnings.warn` is to warn of; None for what it does not take."""
+def warning_arguments(message: Any, category: Any = None, stacklevel: Any = 1, *other: Any) -> Any:
+    """The arguments of `warnings.warn` with its defaults; None for those that it would refuse."""
     is_kind = category is None or isinstance(category, type) and issubclass(category, Warning)
     if other or not is_kind or type(stacklevel) is not int:
         return None
@@ -102,83 +102,83 @@ def warning_in(message: Any, category: Any = None, stacklevel: Any = 1, *other: 
 
 
 def makes_dict(f: Any) -> bool:
-    """Whether a function gives a dict that is new."""
+    """Whether a function returns a new dict."""
     return f is dict or type(f) is BuiltinFunctionType and (
         f == dict.fromkeys or type(f.__self__) is dict and f == f.__self__.copy)
 
 
 def contains(x: Any, container: Any) -> bool:
     """`x in container`"""
-    reads = running.recorder
-    if reads is not None:
-        reads.noted(reads.operand, x, False)
+    recorder = active.recorder
+    if recorder is not None:
+        recorder.try_record(recorder.record_operand, x, False)
         if type(container) is dict:
-            reads.noted(reads.key, container, x)
+            recorder.try_record(recorder.record_key, container, x)
         elif not issubclass(type(container), Tensor):
-            reads.noted(reads.operand, container)
+            recorder.try_record(recorder.record_operand, container)
             if is_module(container):
-                reads.noted(reads.passed, (container,))
+                recorder.try_record(recorder.record_reachable, (container,))
     return x in container
 
 
 def identical(x: Any, y: Any) -> bool:
     """`x is y`"""
-    reads = running.recorder
-    if reads is not None:
-        reads.noted(reads.identity_compared, x, y)
+    recorder = active.recorder
+    if recorder is not None:
+        recorder.try_record(recorder.record_identity, x, y)
     return x is y
 
 
-def telling(way: str, *more: Any) -> Any:
-    """A function that gives `x`, after the recorder was told of it in this way."""
-    def told_of(x: Any, *name: Any) -> Any:
-        reads = running.recorder
-        if reads is not None:
-            reads.noted(getattr(reads, way), x, *name, *more)
+def reporting_hook(way: str, *more: Any) -> Any:
+    """A hook that gives `x` after it has called the recorder's method `way` with it and `more`."""
+    def hook(x: Any, *name: Any) -> Any:
+        recorder = active.recorder
+        if recorder is not None:
+            recorder.try_record(getattr(recorder, way), x, *name, *more)
         return x
-    return told_of
+    return hook
 
 
 def operand(x: Any) -> Any:
     """`x`, where C code looks into it."""
-    reads = running.recorder
-    if reads is not None and type(x) is not Tensor:      # which needs no note, and most are
-        reads.noted(reads.operand, x)
+    recorder = active.recorder
+    if recorder is not None and type(x) is not Tensor:      # nothing is recorded of one
+        recorder.try_record(recorder.record_operand, x)
     return x
 
 
 def unpacked(x: Any) -> Any:
-    """`x`, where it is iterated over and its elements are taken apart."""
-    reads = running.recorder
-    if reads is None:
+    """`x`, where it is iterated over and its elements are unpacked."""
+    recorder = active.recorder
+    if recorder is None:
         return x
-    reads.noted(reads.iterated, x, True)
-    return parts_told(x) if hasattr(type(x), "__next__") else x
+    recorder.try_record(recorder.record_iteration, x, True)
+    return reported(x) if hasattr(type(x), "__next__") else x
 
 
-def parts_told(x: Any) -> Any:
-    """The elements of an iterator, each told of before it is taken apart."""
+def reported(x: Any) -> Any:
+    """The elements of an iterator, each reported before it is unpacked."""
     for part in x:
         operand(part)
         yield part
 
 
-def made(x: Any) -> Any:
-    """A container that was made just now."""
-    reads = running.recorder
-    if reads is not None:
-        reads.made[id(x)] = x
+def created(x: Any) -> Any:
+    """A container that the function has just created."""
+    recorder = active.recorder
+    if recorder is not None:
+        recorder.created[id(x)] = x
     return x
 
 
 def entered(x: Any) -> Any:
     """`x` in `with x:`"""
-    reads = running.recorder
-    if reads is not None and not is_lock_of_cached_property(x, sys._getframe(1)):
-        reads.noted(reads.operand, x)
+    recorder = active.recorder
+    if recorder is not None and not is_lock_of_cached_property(x, sys._getframe(1)):
+        recorder.try_record(recorder.record_operand, x)
         for name in ("__enter__", "__exit__"):
             if in_class(type(x), name) is not MISSING:
-                reads.in_class(type(x), name)
+                recorder.look_up_in_class(type(x), name)
     return x
 
 
@@ -189,18 +189,18 @@ def is_lock_of_cached_property(x: Any, frame: Any) -> bool:
 
 def matched(x: Any) -> Any:
     """`x` in `match x:`"""
-    reads = running.recorder
-    if reads is not None:
-        reads.noted(reads.passed, (x,))
+    recorder = active.recorder
+    if recorder is not None:
+        recorder.try_record(recorder.record_reachable, (x,))
     return x
 
 
-def matching(cls: Any) -> None:
-    """Tells of a class in a pattern of `match`."""
-    reads = running.recorder
-    if reads is not None and issubclass(type(cls), type):
-        reads.noted(reads.in_class, cls, "__match_args__")
-        reads.noted(called, reads, isinstance, (None, cls), {})
+def matched_class(cls: Any) -> None:
+    """Reports a class in a pattern of `match`."""
+    recorder = active.recorder
+    if recorder is not None and issubclass(type(cls), type):
+        recorder.try_record(recorder.look_up_in_class, cls, "__match_args__")
+        recorder.try_record(record_call, recorder, isinstance, (None, cls), {})
 
 
 class decorator:
@@ -215,31 +215,31 @@ class decorator:
 
 def augmented_attribute(x: Any, name: str) -> Any:
     """`x` in `x.name += ...`"""
-    reads = running.recorder
-    if reads is not None:
-        reads.noted(reads.attribute, x, name)
-        reads.noted(reads.written, x, name)
+    recorder = active.recorder
+    if recorder is not None:
+        recorder.try_record(recorder.record_attribute, x, name)
+        recorder.try_record(recorder.record_write, x, name)
         found = vars_of(x).get(name) if not issubclass(type(x), Tensor) else None
-        reads.noted(reads.operand, found)
+        recorder.try_record(recorder.record_operand, found)
     return x
 
 
 def augmented_part(x: Any) -> Any:
     """`x` in `x[...] += ...`"""
-    reads = running.recorder
-    if reads is not None:
-        reads.noted(reads.written, x, None)
-        reads.noted(reads.operand, x)
+    recorder = active.recorder
+    if recorder is not None:
+        recorder.try_record(recorder.record_write, x, None)
+        recorder.try_record(recorder.record_operand, x)
     return x
 
 
 def read_cell(x: Any) -> Any:
-    """A variable of a function around this one, which the call made."""
+    """A variable of an enclosing function that the call itself created."""
     return x
 
 
 def written_cell() -> None:
-    """Tells of a write to such a variable."""
+    """Does nothing: a write to such a variable needs no guard."""
 
 
 def caught() -> None:
@@ -247,13 +247,13 @@ def caught() -> None:
     without_frames(sys.exc_info()[1])
 
 
-told.update((f.__name__, f) for f in (
-    attribute, caught, element, call, contains, identical, operand, unpacked, made, entered,
-    matched, matching, decorator, augmented_attribute, augmented_part, read_cell, written_cell,
+HOOKS.update((f.__name__, f) for f in (
+    attribute, caught, element, call, contains, identical, operand, unpacked, created, entered,
+    matched, matched_class, decorator, augmented_attribute, augmented_part, read_cell, written_cell,
     slice))
-told.update({
-    "tested": telling("tested"),                     # `x`, where it is asked whether it is true
-    "iterated": telling("iterated", False),          # where it is iterated over, also as `**x`
-    "written_attribute": telling("written"),         # in `x.name = ...`
-    "written_part": telling("written", None),        # in `x[...] = ...`
+HOOKS.update({
+    "tested": reporting_hook("record_condition"),              # `x` as a condition
+    "iterated": reporting_hook("record_iteration", False),     # where it is iterated over, or `**x`
+    "written_attribute": reporting_hook("record_write"),       # in `x.name = ...`
+    "written_part": reporting_hook("record_write", None),      # in `x[...] = ...`
 })

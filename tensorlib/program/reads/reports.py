@@ -4,30 +4,23 @@ from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.guarded import (
-    CellGuard,
-    DictGuard,
-    FunctionGuard,
-    Guard,
-    KindGuard,
-    ListGuard,
-    TypeGuard,
-    ValueGuard,
+    CellGuard, DictGuard, FunctionGuard, Guard, KindGuard, ListGuard, TypeGuard, ValueGuard,
 )
 from tensorlib.program.guards.values import MISSING, in_class
 
-OUTDONE = ("most of its replays had to run all operations again, for gradients with "
-           "create_graph=True or between results")
+MOSTLY_RERUN = ("most of its replays had to run all operations again, for gradients with "
+                "create_graph=True or between results")
 
 
-def described(guard: Any) -> str:
-    """What a guard watches, and the line that read it."""
+def describe(guard: Any) -> str:
+    """What a guard compares, in words, with the line that read it."""
     if not isinstance(guard, Guard):
         return "hooks of modules"
-    return f"{what(guard)}, {guard.line}"
+    return f"{subject_of(guard)}, {guard.line}"
 
 
-def what(guard: Guard) -> str:
-    """What a guard watches: of what has changed the names alone, if anything has."""
+def subject_of(guard: Guard) -> str:
+    """What a guard compares, in words: if something has changed, that alone."""
     x = guard.holder
     kind = type(x).__name__
     if isinstance(guard, DictGuard):
@@ -55,35 +48,38 @@ def what(guard: Guard) -> str:
 
 
 def why_not(way: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """Why a call is not of the kind that a way was captured for, in words."""
+    """Why an earlier capture is not replayed for a call, in words."""
     tensors = way.kind.tensors_of(args, kwargs)
     if tensors is None:
         return way.kind.why(args, kwargs)
     broken = way.conditions.why()
     if broken is not None:
-        return broken if isinstance(broken, str) else f"changed: {described(broken)}"
+        return broken if isinstance(broken, str) else f"changed: {describe(broken)}"
     if way.overlaps is not None and not way.overlaps.hold(tensors):
         return "arguments share memory in another way"
     return "nothing differs any more"
 
 
-def lines_of(name: str, ways: list[Any], told: list[str], args: tuple[Any, ...],
-             kwargs: dict[str, Any]) -> list[str]:
-    """What there is to say of a compiled function and of one of its calls."""
+def report_lines(name: str, ways: list[Any], reasons: list[str], args: tuple[Any, ...],
+                 kwargs: dict[str, Any]) -> list[str]:
+    """The lines that `explain` prints for a compiled function and one of its calls.
+
+    ways: its captures. reasons: why there was each of them after the first.
+    """
     way = next((x for x in ways if x.kind.tensors_of(args, kwargs) is not None
                 and not x.conditions.why()), None)
     count = f"{len(ways)} kind{'s' * (len(ways) != 1)} of calls {'is' if len(ways) == 1 else 'are'}"
     if way is None:
         lines = [f"{name}: captured in each call; {count} captured"]
     elif not way.is_replayed():
-        lines = [f"{name}: runs eagerly: {way.why or OUTDONE}"]
+        lines = [f"{name}: runs eagerly: {way.why or MOSTLY_RERUN}"]
     else:
         lines = [f"{name}: replayed; {count} captured", "guarded beside the arguments:",
-                 *(f"  {x}" for x in dict.fromkeys(map(described, way.conditions.guards.all)))]
+                 *(f"  {x}" for x in dict.fromkeys(map(describe, way.conditions.guards.all)))]
         if way.conditions.values:
             lines.append("read in each call: " + ", ".join(
                 f"a tensor of shape {tuple(x.shape)}" for x in way.conditions.values))
-    return lines + [f"captured again, since {x}" for x in told]
+    return lines + [f"captured again, since {x}" for x in reasons]
 
 
 def guard_of_gradient(x: Tensor) -> Guard:

@@ -11,8 +11,8 @@ NEW_SCOPES = (*FUNCTIONS, *COMPREHENSIONS, ast.ClassDef)
 class Scope:
     """The names that a function, a comprehension or the body of a class binds.
 
-    around: the scope that it lies in; None for a module. is_class: names of classes are not seen by
-    the functions in them.
+    around: the enclosing scope; None for a module. is_class: the functions in a class don't see its
+    names.
     """
 
     def __init__(self, node: ast.AST, around: "Scope | None"):
@@ -23,17 +23,17 @@ class Scope:
         self.nonlocals: set[str] = set()
         if isinstance(node, FUNCTIONS):
             self.bound |= {x.arg for x in arguments(node.args)}
-        for x in inside(node):
+        for x in nodes_of_scope(node):
             if isinstance(x, ast.Global):
                 self.globals.update(x.names)
             elif isinstance(x, ast.Nonlocal):
                 self.nonlocals.update(x.names)
-            elif name := bound_by(x):
+            elif name := name_bound(x):
                 self.bound.add(name)
         self.bound -= self.globals | self.nonlocals
 
     def kind_of(self, name: str) -> str:
-        """What a name is that is read here: "local", "free" or "global"."""
+        """How a name is resolved that is read here: "local", "free" or "global"."""
         if name in self.bound:
             return "local"
         if name in self.globals:
@@ -48,7 +48,7 @@ class Scope:
         return "global"
 
 
-def bound_by(x: ast.AST) -> str | None:
+def name_bound(x: ast.AST) -> str | None:
     """The name that a node binds in the scope that it lies in; None, or "", for none."""
     if isinstance(x, ast.Name):
         return None if isinstance(x.ctx, ast.Load) else x.id
@@ -68,26 +68,26 @@ def arguments(args: ast.arguments) -> Iterator[ast.arg]:
             yield x
 
 
-def inside(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a scope, without those of the scopes in it; with what these bind in it."""
-    for x in parts_inside(node):
-        yield from within(x)
+def nodes_of_scope(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a scope; of the scopes in it only those that belong to this one."""
+    for x in parts_in_scope(node):
+        yield from nodes_in_same_scope(x)
 
 
-def within(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and those in it that lie in the same scope."""
+def nodes_in_same_scope(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and those in it that belong to the same scope."""
     waiting = [node]
     while waiting:
         x = waiting.pop()
         yield x
         if isinstance(x, NEW_SCOPES):
-            waiting += parts_around(x)
+            waiting += parts_in_outer_scope(x)
         else:
             waiting += ast.iter_child_nodes(x)
 
 
-def parts_inside(node: ast.AST) -> list[ast.AST]:
-    """The parts of a node that lie in its own scope."""
+def parts_in_scope(node: ast.AST) -> list[ast.AST]:
+    """The parts of a node with a scope that belong to that scope."""
     if isinstance(node, ast.Lambda):
         return [node.body]
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)):
@@ -98,8 +98,8 @@ def parts_inside(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def parts_around(node: ast.AST) -> list[ast.AST]:
-    """The parts of a node with a scope that lie in the scope around it."""
+def parts_in_outer_scope(node: ast.AST) -> list[ast.AST]:
+    """The parts of a node with a scope that belong to the scope around it."""
     if isinstance(node, ast.ClassDef):
         return [*node.bases, *node.keywords, *node.decorator_list]
     if isinstance(node, COMPREHENSIONS):

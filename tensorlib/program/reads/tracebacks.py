@@ -6,14 +6,14 @@ from typing import Any
 from tensorlib.program.ir.call_forms import HOME
 
 ROOM = f"{HOME}{os.sep}program{os.sep}"
-DOING = tuple(f"{ROOM}reads{os.sep}{name}.py" for name in ("hooks", "functions"))
-NOTING = tuple(f"{ROOM}{name}{os.sep}" for name in ("building", "capture", "reads"))
+RUNNERS = tuple(f"{ROOM}reads{os.sep}{name}.py" for name in ("hooks", "functions"))
+RECORDERS = tuple(f"{ROOM}{name}{os.sep}" for name in ("building", "capture", "reads"))
 
 
 def without_frames(error: BaseException | None) -> None:
     """Takes the frames of a capture out of the traceback of an error, and of those that led to it.
 
-    What notes a call stays where it is to blame: nothing else runs in it.
+    A frame of what records stays if it is the last: the error is its own.
     """
     waiting, seen = [error], set()
     for x in waiting:
@@ -29,7 +29,7 @@ def without_frames(error: BaseException | None) -> None:
         last = None
         for link in reversed(links):
             path = link.tb_frame.f_code.co_filename
-            if not path.startswith(DOING) and (last is None or not path.startswith(NOTING)):
+            if not path.startswith(RUNNERS) and (last is None or not path.startswith(RECORDERS)):
                 link.tb_next = last
                 last = link
         x.__traceback__ = last

@@ -1,8 +1,8 @@
-"""Instruments a syntax tree: each read goes through a function, which is marked in the tree.
+"""Instruments a syntax tree: each read becomes a call of a hook, for which a placeholder stands.
 
-The marks are constants, so that they can clash with no name of the user's; sources.py replaces them
-by the functions of hooks.py. The meaning of the code does not change: each part is evaluated once,
-in the same order, with the same names.
+Placeholders are constants, so that they can clash with no name of the user's; sources.py replaces
+them by the functions of hooks.py. The meaning of the code does not change: each part is evaluated
+once, in the same order, with the same names.
 """
 
 import ast
@@ -10,91 +10,92 @@ from typing import Any
 
 from tensorlib.program.reads.scopes import Scope
 
-START = "\0read "              # what a mark begins with
-PLAIN = {"super", "__class__", "__debug__"}      # names that the compiler looks for
+PLACEHOLDER = "\0read "        # what a placeholder begins with
+NAMES_OF_COMPILER = {"super", "__class__", "__debug__"}      # which it compiles in its own way
 
 
-def mark(what: str, name: str = "") -> str:
-    """The constant that stands for a function of hooks.py; with a name, for one made for that."""
-    return f"{START}{what} {name}"
+def placeholder(hook: str, name: str = "") -> str:
+    """The constant that stands for a hook; with a name, for the one made for that variable."""
+    return f"{PLACEHOLDER}{hook} {name}"
 
 
-def mangled(name: str, kind: str | None) -> str:
-    """A name as Python has it in the body of a class."""
-    if kind is None or not name.startswith("__") or name.endswith("__") or "." in name:
+def mangle(name: str, class_name: str | None) -> str:
+    """A name as Python mangles it in the body of a class."""
+    if class_name is None or not name.startswith("__") or name.endswith("__") or "." in name:
         return name
-    stripped = kind.lstrip("_")
+    stripped = class_name.lstrip("_")
     return f"_{stripped}{name}" if stripped else name
 
 
-class Rewriter(ast.NodeTransformer):
-    """Rewrites a statement of a module."""
+class Instrumenter(ast.NodeTransformer):
+    """Instruments the functions in a statement of a module. What is outside of them stays."""
 
     def __init__(self) -> None:
         self.scope: Scope | None = None
-        self.kind: str | None = None           # the class around, for mangled names
-        self.at: Any = None                    # the node whose place new nodes have
+        self.class_name: str | None = None     # of the class around, for mangled names
+        self.location: Any = None              # the node whose line and column new nodes have
 
     def visit(self, node: ast.AST) -> Any:
-        before, self.at = self.at, node if hasattr(node, "lineno") else self.at
+        before, self.location = self.location, node if hasattr(node, "lineno") else self.location
         try:
             return super().visit(node)
         finally:
-            self.at = before
+            self.location = before
 
-    def told(self, what: str, *args: Any, name: str = "", keywords: Any = ()) -> ast.Call:
-        """A call of a function of hooks.py."""
+    def hook_call(self, hook: str, *args: Any, name: str = "", keywords: Any = ()) -> ast.Call:
+        """A call of a hook (hooks.py) with these expressions; `name` is that of `placeholder`."""
         # the compiler warns of a constant that is called, not of a choice that it makes itself
-        function = ast.IfExp(ast.Constant(True), ast.Constant(mark(what, name)), ast.Constant(None))
+        function = ast.IfExp(ast.Constant(True), ast.Constant(placeholder(hook, name)),
+                             ast.Constant(None))
         call = ast.Call(function, list(args), list(keywords))
         for x in (call, function, function.test, function.body, function.orelse):
-            ast.copy_location(x, self.at)
+            ast.copy_location(x, self.location)
         for x in args:
             if not hasattr(x, "lineno"):
-                ast.copy_location(x, self.at)
+                ast.copy_location(x, self.location)
         return call
 
     def operand(self, node: ast.expr) -> Any:
-        """An expression whose value C code looks into: an operand, a condition, a text's part."""
+        """An expression whose value C code looks into: an operand or a part of a formatted text."""
         found = self.visit(node)
         if isinstance(node, (ast.Constant, ast.JoinedStr)) or self.scope is None:
             return found
-        return self.told("operand", found)
+        return self.hook_call("operand", found)
 
     def tested(self, node: ast.expr) -> Any:
         """An expression that is asked whether it is true."""
         found = self.visit(node)
         if isinstance(node, (ast.Constant, ast.Compare)) or self.scope is None:
             return found
-        return self.told("tested", found)
+        return self.hook_call("tested", found)
 
     def iterated(self, node: ast.expr, unpacks: bool = False) -> Any:
         """An expression that is iterated over."""
         found = self.visit(node)
         if self.scope is None or isinstance(node, ast.Constant):
             return found
-        return self.told("unpacked" if unpacks else "iterated", found)
+        return self.hook_call("unpacked" if unpacks else "iterated", found)
 
     # ---- scopes
 
-    def within(self, node: ast.AST) -> "Within":
-        return Within(self, node)
+    def in_scope(self, node: ast.AST) -> "InScope":
+        return InScope(self, node)
 
     def visit_FunctionDef(self, node: Any) -> Any:
         node.decorator_list = list(map(self.decorator, node.decorator_list))
         self.visit_defaults(node.args)
-        with self.within(node):
+        with self.in_scope(node):
             first = isinstance(node.body[0], ast.Expr) and isinstance(
                 node.body[0].value, ast.Constant) and isinstance(node.body[0].value.value, str)
             body = self.block(node.body[first:])
-            node.body = [*node.body[:first], *self.beginning(node), *body] or node.body
+            node.body = [*node.body[:first], *self.prologue(node), *body] or node.body
         return node
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
         self.visit_defaults(node.args)
-        with self.within(node):
+        with self.in_scope(node):
             node.body = self.visit(node.body)
         return node
 
@@ -103,7 +104,7 @@ class Rewriter(ast.NodeTransformer):
         found = self.visit(node)
         if self.scope is None:
             return found
-        return ast.copy_location(self.told("decorator", found), node)
+        return ast.copy_location(self.hook_call("decorator", found), node)
 
     def visit_defaults(self, args: ast.arguments) -> None:
         args.defaults = [self.visit(x) for x in args.defaults]
@@ -113,48 +114,50 @@ class Rewriter(ast.NodeTransformer):
         node.bases = [self.visit(x) for x in node.bases]
         node.keywords = [self.visit(x) for x in node.keywords]
         node.decorator_list = list(map(self.decorator, node.decorator_list))
-        kind, self.kind = self.kind, node.name
-        with self.within(node):
+        before, self.class_name = self.class_name, node.name
+        with self.in_scope(node):
             node.body = self.block(node.body)
-        self.kind = kind
+        self.class_name = before
         return node
 
     def visit_comprehension_of(self, node: Any) -> Any:
         first = node.generators[0]
-        iterable = self.iterated(first.iter, has_parts(first.target))
-        with self.within(node):
+        iterable = self.iterated(first.iter, is_unpacking(first.target))
+        with self.in_scope(node):
             for k, x in enumerate(node.generators):
-                x.iter = iterable if k == 0 else self.iterated(x.iter, has_parts(x.target))
+                x.iter = iterable if k == 0 else self.iterated(x.iter, is_unpacking(x.target))
                 x.target = self.visit(x.target)
                 x.ifs = [self.tested(test) for test in x.ifs]
             for part in ("elt", "key", "value"):
                 if hasattr(node, part):
                     setattr(node, part, self.visit(getattr(node, part)))
-        made = self.scope is not None and not isinstance(node, ast.GeneratorExp)
-        return self.told("made", node) if made else node
+        creates = self.scope is not None and not isinstance(node, ast.GeneratorExp)
+        return self.hook_call("created", node) if creates else node
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_comprehension_of
 
-    def beginning(self, node: Any) -> list[ast.stmt]:
-        """What a function does first: it tells of the names around it that it writes to."""
+    def prologue(self, node: Any) -> list[ast.stmt]:
+        """The hook calls with which a function begins: they report the variables around it that it
+        may write to, and the dict of its arguments by name."""
         found: list[Any] = []
         for x in ast.walk(node):
             if isinstance(x, ast.Global):
-                found += [self.told("written_global", ast.Constant(mangled(name, self.kind)),
-                                    name="*") for name in x.names]
+                found += [self.hook_call("written_global",
+                                         ast.Constant(mangle(name, self.class_name)), name="*")
+                          for name in x.names]
             elif isinstance(x, ast.Nonlocal):
-                found += [self.told("written_cell", name=mangled(name, self.kind))
+                found += [self.hook_call("written_cell", name=mangle(name, self.class_name))
                           for name in x.names]
         if node.args.kwarg is not None:
-            found.append(self.told("made", ast.Name(node.args.kwarg.arg, ast.Load())))
+            found.append(self.hook_call("created", ast.Name(node.args.kwarg.arg, ast.Load())))
         return [ast.copy_location(ast.Expr(x), node.body[0]) for x in found]
 
     def block(self, body: list[Any]) -> list[Any]:
-        """Statements, with those that have to come before them."""
+        """Instrumented statements, with the hook calls that have to come before them."""
         found: list[Any] = []
         for x in body:
             if self.scope is not None:
-                found += self.before(x)
+                found += self.calls_before(x)
             found.append(self.visit(x))
         return found
 
@@ -169,41 +172,41 @@ class Rewriter(ast.NodeTransformer):
                 setattr(node, field, self.visit(old))
         return node
 
-    def before(self, node: ast.stmt) -> list[ast.stmt]:
-        """What is told before a statement, since there is no place for it within."""
-        before, self.at = self.at, node
+    def calls_before(self, node: ast.stmt) -> list[ast.stmt]:
+        """Hook calls before a statement, for reads that no expression of it can report."""
+        before, self.location = self.location, node
         found: list[Any] = []
         if isinstance(node, ast.Import):
-            found = [self.told("imported", ast.Constant(x.name), name="*") for x in node.names]
+            found = [self.hook_call("imported", ast.Constant(x.name), name="*") for x in node.names]
         elif isinstance(node, ast.ImportFrom):
             names = [ast.Constant(x.name) for x in node.names]
-            found = [self.told("imported", ast.Constant(node.module or ""),
-                               ast.Constant(node.level), *names, name="*")]
+            found = [self.hook_call("imported", ast.Constant(node.module or ""),
+                                    ast.Constant(node.level), *names, name="*")]
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            found = [self.told("operand", self.visit(ast.copy_location(
+            found = [self.hook_call("operand", self.visit(ast.copy_location(
                 ast.Name(node.target.id, ast.Load()), node.target)))]
         elif isinstance(node, ast.Match):
             for x in ast.walk(node):
                 if isinstance(x, (ast.MatchClass, ast.MatchValue)):
                     name = x.cls if isinstance(x, ast.MatchClass) else x.value
                     if isinstance(x, ast.MatchClass):
-                        found.append(self.told("matching", self.visit(clone(name))))
+                        found.append(self.hook_call("matched_class", self.visit(clone(name))))
                     elif not isinstance(name, ast.Constant):
                         found.append(self.visit(clone(name)))
-        self.at = before
+        self.location = before
         return [ast.fix_missing_locations(ast.copy_location(ast.Expr(x), node)) for x in found]
 
     # ---- names
 
     def visit_Name(self, node: ast.Name) -> Any:
-        if not isinstance(node.ctx, ast.Load) or self.scope is None or node.id in PLAIN:
+        if not isinstance(node.ctx, ast.Load) or self.scope is None or node.id in NAMES_OF_COMPILER:
             return node
-        name = mangled(node.id, self.kind)
+        name = mangle(node.id, self.class_name)
         kind = self.scope.kind_of(node.id)
         if kind == "global":
-            return self.told("read_global", ast.Constant(name), name="*")
+            return self.hook_call("read_global", ast.Constant(name), name="*")
         if kind == "free":
-            return self.told("read_cell", node, name=name)
+            return self.hook_call("read_cell", node, name=name)
         return node
 
     # ---- expressions
@@ -212,10 +215,10 @@ class Rewriter(ast.NodeTransformer):
         node.value = self.visit(node.value)
         if self.scope is None:
             return node
-        name = ast.Constant(mangled(node.attr, self.kind))
+        name = ast.Constant(mangle(node.attr, self.class_name))
         if isinstance(node.ctx, ast.Load):
-            return self.told("attribute", node.value, name)
-        node.value = self.told("written_attribute", node.value, name)
+            return self.hook_call("attribute", node.value, name)
+        node.value = self.hook_call("written_attribute", node.value, name)
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
@@ -224,19 +227,19 @@ class Rewriter(ast.NodeTransformer):
             node.slice = self.visit(node.slice)
             return node
         if not isinstance(node.ctx, ast.Load):
-            node.value = self.told("written_part", node.value)
+            node.value = self.hook_call("written_part", node.value)
             node.slice = self.visit(node.slice)
             return node
-        return self.told("element", node.value, self.position(node.slice))
+        return self.hook_call("element", node.value, self.subscript(node.slice))
 
-    def position(self, node: ast.expr) -> Any:
-        """What stands in square brackets, as a value."""
+    def subscript(self, node: ast.expr) -> Any:
+        """What stands in square brackets, as an expression."""
         if isinstance(node, ast.Slice):
             parts = [self.visit(x) if x else ast.copy_location(ast.Constant(None), node)
                      for x in (node.lower, node.upper, node.step)]
-            return self.told("slice", *parts)
+            return self.hook_call("slice", *parts)
         if isinstance(node, ast.Tuple):
-            node.elts = [self.position(x) for x in node.elts]
+            node.elts = [self.subscript(x) for x in node.elts]
             return node
         return self.visit(node)
 
@@ -249,8 +252,8 @@ class Rewriter(ast.NodeTransformer):
         for x in node.keywords:
             x.value = self.visit(x.value)
             if x.arg is None:
-                x.value = self.told("iterated", x.value)
-        return self.told("call", self.visit(node.func), *args, keywords=node.keywords)
+                x.value = self.hook_call("iterated", x.value)
+        return self.hook_call("call", self.visit(node.func), *args, keywords=node.keywords)
 
     def visit_Starred(self, node: ast.Starred) -> Any:
         if isinstance(node.ctx, ast.Load) and self.scope is not None:
@@ -273,11 +276,11 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         constant = any(isinstance(x, ast.Constant) for x in (node.left, *node.comparators))
-        told = {ast.In: "contains", ast.NotIn: "contains", ast.Is: "identical",
+        hook = {ast.In: "contains", ast.NotIn: "contains", ast.Is: "identical",
                 ast.IsNot: "identical"}.get(type(node.ops[0]))
-        if told and len(node.ops) == 1 and self.scope is not None and not (
-                constant and told == "identical"):
-            found = self.told(told, self.visit(node.left), self.visit(node.comparators[0]))
+        if hook and len(node.ops) == 1 and self.scope is not None and not (
+                constant and hook == "identical"):
+            found = self.hook_call(hook, self.visit(node.left), self.visit(node.comparators[0]))
             if isinstance(node.ops[0], (ast.In, ast.Is)):
                 return found
             return ast.copy_location(ast.UnaryOp(ast.Not(), found), node)
@@ -301,13 +304,14 @@ class Rewriter(ast.NodeTransformer):
     def visit_Dict(self, node: ast.Dict) -> Any:
         node.keys = [x and self.visit(x) for x in node.keys]
         node.values = [
-            self.told("iterated", self.visit(x)) if key is None and self.scope else self.visit(x)
-            for key, x in zip(node.keys, node.values)]
-        return self.told("made", node) if self.scope else node
+            self.hook_call("iterated", self.visit(x)) if key is None and self.scope
+            else self.visit(x) for key, x in zip(node.keys, node.values)]
+        return self.hook_call("created", node) if self.scope else node
 
     def visit_List(self, node: ast.List) -> Any:
         node.elts = [self.visit(x) for x in node.elts]
-        return self.told("made", node) if self.scope and isinstance(node.ctx, ast.Load) else node
+        creates = self.scope is not None and isinstance(node.ctx, ast.Load)
+        return self.hook_call("created", node) if creates else node
 
     def visit_YieldFrom(self, node: ast.YieldFrom) -> Any:
         node.value = self.iterated(node.value)
@@ -336,19 +340,20 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def caught(self, at: ast.stmt) -> Any:
-        """A statement for where code of the user's may look at an error."""
-        return ast.fix_missing_locations(ast.copy_location(ast.Expr(self.told("caught")), at))
+        """A hook call before a statement at which code of the user's may look at an error."""
+        call = ast.Expr(self.hook_call("caught"))
+        return ast.fix_missing_locations(ast.copy_location(call, at))
 
     visit_TryStar = visit_Try
 
     def visit_For(self, node: ast.For) -> Any:
-        node.iter = self.iterated(node.iter, has_parts(node.target))
+        node.iter = self.iterated(node.iter, is_unpacking(node.target))
         node.target = self.visit(node.target)
         node.body, node.orelse = self.block(node.body), self.block(node.orelse)
         return node
 
     def visit_Assign(self, node: ast.Assign) -> Any:
-        unpacked = any(map(has_parts, node.targets))
+        unpacked = any(map(is_unpacking, node.targets))
         node.value = self.iterated(node.value, True) if unpacked else self.visit(node.value)
         node.targets = [self.visit(x) for x in node.targets]
         return node
@@ -362,11 +367,11 @@ class Rewriter(ast.NodeTransformer):
         if self.scope is None:
             return self.generic_visit(node)
         if isinstance(node.target, ast.Attribute):
-            node.target.value = self.told(
+            node.target.value = self.hook_call(
                 "augmented_attribute", self.visit(node.target.value),
-                ast.Constant(mangled(node.target.attr, self.kind)))
+                ast.Constant(mangle(node.target.attr, self.class_name)))
         elif isinstance(node.target, ast.Subscript):
-            node.target.value = self.told("augmented_part", self.visit(node.target.value))
+            node.target.value = self.hook_call("augmented_part", self.visit(node.target.value))
             node.target.slice = self.visit(node.target.slice)
         node.value = self.operand(node.value)
         return node
@@ -374,7 +379,7 @@ class Rewriter(ast.NodeTransformer):
     def visit_withitem(self, node: ast.withitem) -> Any:
         node.context_expr = self.visit(node.context_expr)
         if self.scope is not None:
-            node.context_expr = self.told("entered", node.context_expr)
+            node.context_expr = self.hook_call("entered", node.context_expr)
         if node.optional_vars is not None:
             node.optional_vars = self.visit(node.optional_vars)
         return node
@@ -384,8 +389,8 @@ class Rewriter(ast.NodeTransformer):
         if self.scope is not None:           # an `__exit__` may look at the error
             first = node.body[0]
             handler = ast.ExceptHandler(None, None, [self.caught(first), ast.Raise()])
-            made = ast.copy_location(ast.Try(node.body, [handler], [], []), first)
-            node.body = [ast.fix_missing_locations(made)]
+            guarded = ast.copy_location(ast.Try(node.body, [handler], [], []), first)
+            node.body = [ast.fix_missing_locations(guarded)]
         return node
 
     visit_AsyncWith = visit_With
@@ -393,7 +398,7 @@ class Rewriter(ast.NodeTransformer):
     def visit_Match(self, node: ast.Match) -> Any:
         node.subject = self.visit(node.subject)
         if self.scope is not None:
-            node.subject = self.told("matched", node.subject)
+            node.subject = self.hook_call("matched", node.subject)
         for case in node.cases:
             if case.guard is not None:
                 case.guard = self.tested(case.guard)
@@ -404,35 +409,35 @@ class Rewriter(ast.NodeTransformer):
         return node
 
 
-class Within:
+class InScope:
     """The scope of a node, under `with`."""
 
-    def __init__(self, rewriter: Rewriter, node: ast.AST):
-        self.rewriter, self.node = rewriter, node
+    def __init__(self, instrumenter: Instrumenter, node: ast.AST):
+        self.instrumenter, self.node = instrumenter, node
 
     def __enter__(self) -> None:
-        rewriter, self.before = self.rewriter, self.rewriter.scope
+        instrumenter, self.before = self.instrumenter, self.instrumenter.scope
         around = self.before
         if isinstance(self.node, ast.ClassDef) and around is None:
             return                       # the body of a class of a module is never run anew
-        rewriter.scope = Scope(self.node, around)
+        instrumenter.scope = Scope(self.node, around)
 
     def __exit__(self, *error: Any) -> None:
-        self.rewriter.scope = self.before
+        self.instrumenter.scope = self.before
 
 
-def has_parts(target: ast.AST) -> bool:
-    """Whether what is assigned to is taken apart."""
+def is_unpacking(target: ast.AST) -> bool:
+    """Whether an assignment to a target unpacks its value."""
     return isinstance(target, (ast.Tuple, ast.List))
 
 
 def clone(node: Any) -> Any:
-    """A tree like another one, whose names are read."""
+    """A copy of a dotted name."""
     fields = {name: clone(x) if isinstance(x, ast.AST) else x for name, x in ast.iter_fields(node)}
     return ast.copy_location(type(node)(**fields), node)
 
 
-def rewritten(statement: ast.stmt) -> ast.stmt:
-    """A statement of a module, whose functions tell what they read. Changes the statement."""
-    made: ast.stmt = ast.fix_missing_locations(Rewriter().visit(statement))
-    return made
+def instrument(statement: ast.stmt) -> ast.stmt:
+    """A statement of a module, changed in place: its functions call hooks for what they read."""
+    found: ast.stmt = ast.fix_missing_locations(Instrumenter().visit(statement))
+    return found
