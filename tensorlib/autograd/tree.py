@@ -17,8 +17,11 @@ class Structure:
     """What a container is without its leaves. Two compare equal where leaves fit either.
 
     kind: the container's type, or None for a leaf. keys: of a dict. ordered: whether that is an
-    OrderedDict, which fits where a dict does.
+    OrderedDict, which fits where a dict does. build: what makes the container, of a subclass that
+    knows better than this module.
     """
+
+    build = None
 
     def __init__(self, kind, keys=(), children=(), ordered=False):
         self.kind = kind
@@ -91,6 +94,8 @@ def unflatten(structure, leaves):
     """The container of this structure with these leaves."""
     if structure is LEAF:
         return leaves[0]
+    if structure.build is not None:
+        return structure.build(leaves)
     return (leaves[0],) if structure is ONE else _build(structure, iter(leaves))
 
 

@@ -4,6 +4,7 @@ import gc
 import sys
 import weakref
 from collections import Counter
+from collections.abc import Set
 from types import FrameType
 from typing import Any
 
@@ -13,13 +14,15 @@ from tensorlib._core.sweep.graph_reader import saved_ids, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.capture.results import things_in
 from tensorlib.program.ir.model import Variable
+from tensorlib.program.reads.read_log import vars_of
 
 
-def escaped(recorder: Any, result: list[Any], leaves: list[Any]) -> Variable | None:
+def escaped(recorder: Any, result: list[Any], objects: Set[int],
+            leaves: list[Any]) -> Variable | None:
     """A variable whose tensor outlives the function elsewhere than in its result, or None.
 
-    result: in a list, so that no frame holds it. leaves: of the result. What a recorder knew of
-    tensors is released.
+    result: in a list, so that no frame holds it. objects, leaves: of the result. What a recorder
+    knew of tensors is released.
     """
     params = [x.value for x in recorder.grads if x.value is not None]
     held = [(weakref.ref(tensor), x) for tensor, x in recorder.known.values()
@@ -39,7 +42,10 @@ def escaped(recorder: Any, result: list[Any], leaves: list[Any]) -> Variable | N
     if all(count <= own.get(id(x), 0) for x, count in zip(tensors, counts(tensors))):
         return None                        # the search through all objects takes milliseconds
     around = gc.get_referrers(*tensors)
-    allowed = {id(tensors), id(leaves), id(around), *map(id, things_in(result))}
+    inside = things_in(result, objects)
+    allowed = {id(tensors), id(leaves), id(around), id(inside), *map(id, inside),
+               *(id(vars_of(x)) for x in inside if id(x) in objects)}
+    del inside
     for holder in around:
         # the graph of what is returned holds values, a view its base, a leaf its gradient
         if id(holder) not in allowed and not is_graph(holder, allowed):

@@ -1,5 +1,7 @@
-"""Results of a captured function that are no tensors: a replay returns the same objects."""
+"""Results of a captured function that are no tensors: a replay returns the same ones, or makes
+others like them."""
 
+from collections.abc import Set
 from enum import Enum
 from itertools import combinations
 from types import BuiltinFunctionType, EllipsisType, FunctionType, NoneType
@@ -11,26 +13,29 @@ from tensorlib._core.base.device import device
 from tensorlib._core.base.dtypes import dtype
 from tensorlib._core.base.formats import Format
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.capture.returned import CONTAINERS, keys_and_items, parts_of, plain_objects
 from tensorlib.program.guards.signatures import storage_of
-from tensorlib.program.guards.values import (
-    MISSING,
-    fields_of,
-    in_class,
-    is_mutable_value,
-    items_of,
-    members_of,
-)
+from tensorlib.program.guards.values import MISSING, fields_of, in_class, is_mutable_value
 from tensorlib.program.run.arena import do_meet
 from tensorlib.program.run.plan import Unplanned
 
 # What nobody can change, so that it may be returned by each replay.
+KEYS = (int, float, complex, str, bytes, tuple, Enum, type, dtype, device, NoneType)
 CONSTANTS = (int, float, complex, str, bytes, range, slice, Enum, type, dtype, device, Format,
              np.generic, BuiltinFunctionType, EllipsisType, NoneType, Tensor)
 
 
-def refuse_to_return(result: Any, arguments: Any) -> None:
+def objects_made(result: Any, arguments: Any, reads: Any) -> set[int]:
+    """The ids of those plain objects in a result that the call made, of classes that were there
+    before: each replay makes others."""
+    given = set(map(id, things_in(arguments)))
+    return plain_objects(result, lambda x: id(x) not in given and (
+        not reads.is_old(x) and reads.is_old(type(x))))
+
+
+def refuse_to_return(result: Any, arguments: Any, objects: Set[int]) -> None:
     """Raises: Unplanned where a result is no tensor, number or the like, nor a plain container of
-    these, nor an argument.
+    these, nor an argument, nor an object that is made anew, which `objects` has the ids of.
 
     A generator runs once; who is given a list, or an object, may change it, or look whether it is
     that of an argument.
@@ -38,17 +43,16 @@ def refuse_to_return(result: Any, arguments: Any) -> None:
     given = things_in(arguments)
     alike = {id(x) for x in given if issubclass(type(x), (list, dict)) or is_mutable_value(x)
              or fields_of(x) is not None}
-    others = {id(x) for x in given} - alike
-    returned: set[int] = set()
-    for x in things_in(result):
+    others = {id(x) for x in given} - alike | set(objects)
+    for x in things_in(result, objects):
         if id(x) in alike:                      # of which others are as good, as arguments
             raise Unplanned(f"it returns a {type(x).__name__} that is an argument")
-        if id(x) in returned:
-            raise Unplanned(f"it returns the same {type(x).__name__} twice, or one in itself")
-        if issubclass(type(x), (list, dict)):
-            returned.add(id(x))
         if id(x) not in others and not is_constant(x):
             raise Unplanned(f"it returns a {type(x).__name__}, which a replay can't make anew")
+        for key in keys_and_items(x)[0]:
+            if not all(issubclass(type(y), KEYS) for y in things_in(key)):
+                raise Unplanned(f"it returns a dict with a {type(key).__name__} among its keys, "
+                                "which a replay can't make anew")
 
 
 def is_constant(x: Any) -> bool:
@@ -61,24 +65,25 @@ def is_constant(x: Any) -> bool:
     return issubclass(kind, CONSTANTS) or kind is FunctionType and x.__closure__ is None
 
 
-def things_in(value: Any) -> list[Any]:
-    """A value, and if it is a container all that is in it; a container that is there twice is
-    gone into once."""
+def things_in(value: Any, objects: Set[int] = frozenset()) -> list[Any]:
+    """A value, and if it is a container, or one of these objects, all that is in it; what is there
+    twice is gone into once."""
     found, inside = [value], set()
     for x in found:
-        kind = type(x)
-        if issubclass(kind, (dict, list, tuple)) and id(x) not in inside:
+        if (id(x) in objects or issubclass(type(x), CONTAINERS)) and id(x) not in inside:
             inside.add(id(x))
-            found += items_of(x).values() if issubclass(kind, dict) else members_of(x)
+            found += parts_of(x, id(x) in objects)
     return found
 
 
-def refuse_by_age(result: Any, reads: Any) -> None:
+def refuse_by_age(result: Any, reads: Any, objects: Set[int]) -> None:
     """Raises: Unplanned for a list or a dict in a result that was there before the call, for which
     a replay would give another one; and for what may be given attributes and was not, of which a
     replay would give the same one again."""
-    for x in things_in(result):
+    for x in things_in(result, objects):
         kind = type(x)
+        if id(x) in objects:
+            continue
         if issubclass(kind, (list, dict)):
             if reads.is_old(x):
                 raise Unplanned(f"it returns a {kind.__name__} that was there before")

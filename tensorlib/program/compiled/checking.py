@@ -11,6 +11,7 @@ from typing import Any
 from tensorlib._core.graph import owners
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
+from tensorlib.program.capture.returned import flatten_result, plain_objects
 from tensorlib.program.compiled.states import State, bits_of, generators_of, params_of
 from tensorlib.program.guards.signatures import gradient_of
 from tensorlib.program.guards.values import is_same
@@ -82,14 +83,16 @@ def compared(name: str, replayed: Callable[[], Any], eager: Callable[[], Any],
             raised.append(error)
         states.append(state.seen())
         if len(results) == 1:
-            first = [(place, of(x)) for place, x in enumerate(flatten(results[0])[0])]
+            leaves, structure = flatten_result(results[0], plain_objects(results[0]))
+            first = [(place, of(x)) for place, x in enumerate(leaves)]
             state.put_back()
-    second = [(place, of(x)) for place, x in enumerate(flatten(results[1])[0])]
+    leaves, other = flatten_result(results[1], plain_objects(results[1]))
+    second = [(place, of(x)) for place, x in enumerate(leaves)]
     if [type(x) for x in raised] != [type(raised[1])] * 2:
         differs(name, f"the replay raises {raised[0]!r}, the eager call {raised[1]!r}")
     if raised[1] is not None:
         raise raised[1]
-    if len(first) != len(second) or flatten(results[0])[1] != flatten(results[1])[1]:
+    if len(first) != len(second) or structure != other:
         differs(name, "the replay returns another structure than the eager call")
     for (place, x), (_, y) in zip(first, second):
         if not are_alike(x, y):

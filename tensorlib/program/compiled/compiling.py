@@ -4,7 +4,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from functools import partial, update_wrapper
 from pathlib import Path
 from types import FunctionType, MethodType
@@ -17,11 +17,13 @@ from tensorlib._core.sweep.graph_reader import (
     ages_of_leaves, are_as_saved, are_released, savers_above, was_made_since,
 )
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.autograd.tree import flatten
 from tensorlib.program.capture.aliases import check_results, make_constants_anew
 from tensorlib.program.capture.capturing import ReplayRecorder, capture
 from tensorlib.program.capture.escapes import escaped
-from tensorlib.program.capture.results import refuse_by_age, refuse_to_return, refuse_views
+from tensorlib.program.capture.results import (
+    objects_made, refuse_by_age, refuse_to_return, refuse_views,
+)
+from tensorlib.program.capture.returned import flatten_result
 from tensorlib.program.capture.trace import captured_names
 from tensorlib.program.compiled.checking import compared
 from tensorlib.program.compiled.replaying import Differentiable, Replay, Savers
@@ -146,18 +148,19 @@ class Compiled(Dispatcher):
             now = kind.tensors_of(*given)
             if now is None or not are_same([*now], [*tensors]):
                 raise Unplanned("it changes its arguments in Python")
-            refuse_to_return(result[0], given)
+            objects = set() if self._quiet else objects_made(result[0], given, recorder.reads)
+            refuse_to_return(result[0], given, objects)
             guards = guards_of(recorder, tensors)
             read = [*recorder.reads.tensors.values(), *recorder.older.values()]
-            refuse_by_age(result[0], recorder.reads)
+            refuse_by_age(result[0], recorder.reads, objects)
             if self._quiet and recorder.writes.by_data:
                 raise Unplanned("a part writes by way of `data` into what graphs may keep")
             if self._quiet:
                 refuse_views(result[0], [*tensors, *read])
             recorder.reads.forget()
             broken = guards.broken()
-            way = way_for(kind, recorder, tensors, result, guards, read, flags_of(self._options),
-                          broken is None)
+            way = way_for(kind, recorder, tensors, result, objects, guards, read,
+                          flags_of(self._options), broken is None)
             if way is None:
                 self._changes += 1
                 if self._changes < MOST_CHANGES:
@@ -333,16 +336,17 @@ def contained(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
 
 
 def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ...],
-            result: list[Any], guards: Guards, read: list[Tensor], flags: dict[str, bool],
-            holds: bool) -> Way | None:
+            result: list[Any], objects: Set[int], guards: Guards, read: list[Tensor],
+            flags: dict[str, bool], holds: bool) -> Way | None:
     """How calls of a kind are replayed, after one was captured that gave `result[0]`.
 
-    read: tensors from outside that it met. holds: whether what was read is as it was; else nothing
-    is planned, which may run code of the user's, and there is no way.
+    objects: the ids of objects in the result that each replay makes anew. read: tensors from
+    outside that it met. holds: whether what was read is as it was; else nothing is planned, which
+    may run code of the user's, and there is no way.
     Raises: Unplanned, CaptureError, ProgramError where they can't be.
     """
     recorder.put_grads()
-    found, structure = flatten(result[0])
+    found, structure = flatten_result(result[0], objects)
     slots = make_constants_anew(recorder.block, [
         recorder.variable_of(x) if isinstance(x, Tensor) else x for x in found])
     recorder.tell_apart()                        # what is read, and what is only returned
@@ -356,7 +360,7 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
     if any(isinstance(x, Tensor) and x.requires_grad and x.is_leaf
            and was_made_since(x, recorder.epoch) for x in found):
         raise Unplanned("it returns a leaf that it makes, of which each call makes another")
-    kept = escaped(recorder, result, found)      # no variable here is one of the tensors
+    kept = escaped(recorder, result, objects, found)      # no variable here is one of the tensors
     if kept is not None:
         raise Unplanned("a tensor is kept outside of it that was made by " + next(
             f"{call.type}, {call.line}" for call in recorder.block.ops

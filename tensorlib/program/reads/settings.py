@@ -15,7 +15,7 @@ from tensorlib.program.reads.known import ATOMS, is_of_library
 # Functions of the library, by their names: some of them lie on floors above this one.
 GETTERS = frozenset("""are_deterministic_algorithms_enabled clear_autocast_cache
     get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype get_default_device
-    get_default_dtype get_default_load_endianness get_deterministic_debug_mode
+    get_default_dtype get_default_load_endianness get_deterministic_debug_mode get_device_module
     get_float32_matmul_precision get_num_interop_threads get_num_threads get_printoptions
     get_worker_info initial_seed is_anomaly_enabled is_autocast_available is_autocast_cache_enabled
     is_autocast_cpu_enabled is_autocast_enabled is_deterministic_algorithms_warn_only_enabled
