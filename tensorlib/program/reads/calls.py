@@ -48,9 +48,9 @@ def record_call(recorder: ReadRecorder, f: Any, args: tuple[Any, ...],
         record_call(recorder, f.__func__, (f.__self__, *args), kwargs)
     elif (id(f), "known") in recorder.visited:
         recorder.record_reachable((*args, *kwargs.values()))
-    elif settings.is_one_of(f, settings.SETTERS, settings.NUMPY_SETTERS):
+    elif settings.is_one_of(f, settings.SETTERS, settings.OTHER_SETTERS):
         refuse_unknown(recorder, name_of(f))
-    elif settings.is_one_of(f, settings.GETTERS, settings.NUMPY_GETTERS):
+    elif settings.is_one_of(f, settings.GETTERS, settings.OTHER_GETTERS):
         settings.record_setting(recorder, f, args)
     elif kind is FunctionType:
         recorder.instrument(f)
@@ -313,6 +313,15 @@ def record_callable(recorder: ReadRecorder, f: Any, *args: Any, **kwargs: Any) -
     recorder.record_operand(f, False)
 
 
+def record_id(recorder: ReadRecorder, x: Any) -> None:
+    """Records that `id` is asked of an object, which is guarded by what it is read from: of a kind
+    that guards compare by identity."""
+    if not issubclass(type(x), (FunctionType, ModuleType, type)) or id(x) in recorder.covered:
+        refuse_unknown(recorder, "id")
+    recorder.require_old(x, f"what id() gives of a {type(x).__name__} that the call makes is not "
+                         "known")
+
+
 def method_result(x: Any, name: str) -> Any:
     """The result of a method that takes no arguments."""
     return getattr(x, name)()
@@ -322,5 +331,5 @@ SPECIAL_CALLS: dict[int, Any] = {
     id(getattr): record_getattr, id(hasattr): record_getattr, id(setattr): record_setattr,
     id(delattr): record_setattr, id(len): record_len, id(next): record_next,
     id(isinstance): record_isinstance, id(issubclass): record_isinstance, id(vars): record_vars,
-    id(callable): record_callable,
+    id(callable): record_callable, id(id): record_id,
 }

@@ -123,8 +123,8 @@ class ObjectRecorder(Observer):
         """Ends the capture if a function gets or sets a setting: code that is not instrumented may
         call it, and nobody sees with what, nor when."""
         if any(settings.is_one_of(f, *ways) for ways in (
-                (settings.GETTERS, settings.NUMPY_GETTERS),
-                (settings.SETTERS, settings.NUMPY_SETTERS))):
+                (settings.GETTERS, settings.OTHER_GETTERS),
+                (settings.SETTERS, settings.OTHER_SETTERS))):
             self.fail(f"what {f.__qualname__}() reads or changes is not known where others call "
                       f"it, {user_line()}")
 

@@ -44,6 +44,7 @@ class ReadLog:
         self.old: dict[int, Any] = {}             # and those that are known to be older
         self.dicts: dict[int, tuple[Any, Any]] = {}         # of attributes: each with its object
         self.must_be_new: dict[int, tuple[Any, str]] = {}   # objects, or else why not
+        self.must_be_old: dict[int, tuple[Any, str]] = {}
         self.tensors: dict[int, Tensor] = {}      # from outside, that were read
         self.why = ""                             # why the capture has ended
         self.root: Any = None                     # the function that is captured
@@ -95,6 +96,11 @@ class ReadLog:
         """
         if id(x) not in self.created and id(x) not in self.must_be_new:
             self.must_be_new[id(x)] = x, f"{why}, {user_line()}"
+
+    def require_old(self, x: Any, why: str) -> None:
+        """Records that an object must be one that is older than the call, which is not replayed
+        else, for this reason."""
+        self.must_be_old.setdefault(id(x), (x, f"{why}, {user_line()}"))
 
     def is_old(self, x: Any) -> bool:
         """Whether an object was there before the call. So may be all that the garbage collector
@@ -152,6 +158,9 @@ class ReadLog:
         for x, why in self.must_be_new.values():
             if self.is_old(x):
                 raise Unplanned(why)
+        for x, why in self.must_be_old.values():
+            if not self.is_old(x):
+                raise Unplanned(why)
         found += [DictGuard(*x, owners.get(key)) for key, x in dicts.items()]
         found += [ListGuard(*x) for x in lists.values()]
         found += [TypeGuard(holder, read, line) for holder, read, _, line in types.values()]
@@ -171,8 +180,8 @@ class ReadLog:
 
     def forget(self) -> None:
         """Releases all that was read."""
-        for found in (self.entries, self.created, self.old, self.must_be_new, self.covered,
-                      self.dicts, self.tensors):
+        for found in (self.entries, self.created, self.old, self.must_be_new, self.must_be_old,
+                      self.covered, self.dicts, self.tensors):
             found.clear()
 
     def mark_old(self, holder: Any, kind: str, value: Any, argument_ids: set[int],

@@ -59,6 +59,8 @@ class ReadRecorder(ObjectRecorder):
             return self.record_attribute(x._f, name)
         if issubclass(kind, Tensor):
             found = self.look_up_in_class(kind, name)      # also Tensor's own may be replaced
+            if found is MISSING and kind is Tensor:        # whose class has one of each that is set
+                return False
             if found is MISSING or type(found) is Attribute:
                 self.record_value(x, attribute_of, name)
                 return False

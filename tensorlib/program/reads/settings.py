@@ -4,6 +4,7 @@ The result of a getter is compared before each replay. A setter ends the capture
 would not repeat it.
 """
 
+import sys
 from abc import get_cache_token
 from typing import Any
 
@@ -27,8 +28,8 @@ SETTERS = frozenset("""add_safe_globals clear_safe_globals empty_cache get_rng_s
     set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_num_threads
     set_printoptions set_rng_state set_sharing_strategy set_warn_always show_config stats summary
     use_deterministic_algorithms""".split())
-NUMPY_GETTERS = {id(x) for x in (np.geterr, np.get_printoptions)}
-NUMPY_SETTERS = {id(x) for x in (
+OTHER_GETTERS = {id(x) for x in (np.geterr, np.get_printoptions, sys.getrecursionlimit)}
+OTHER_SETTERS = {id(x) for x in (
     np.seterr, np.set_printoptions, np.errstate, np.printoptions, np.seterrcall, np.geterrcall,
     np.setbufsize, np.getbufsize, np.load, np.save, np.savez, np.savez_compressed, np.loadtxt,
     np.savetxt, np.genfromtxt, np.fromfile, np.memmap, np.show_config, np.lib.format.open_memmap,
@@ -39,7 +40,7 @@ FORMATTERS = {id(x) for x in (       # what writes arrays and tensors as text
 
 
 def is_one_of(f: Any, of_library: frozenset[str], of_numpy: set[int]) -> bool:
-    """Whether a function, or a class, is one of these, such as `GETTERS` and `NUMPY_GETTERS`."""
+    """Whether a function, or a class, is one of these, such as `GETTERS` and `OTHER_GETTERS`."""
     return id(f) in of_numpy or is_of_library(f) and getattr(f, "__name__", None) in of_library
 
 
