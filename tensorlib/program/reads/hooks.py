@@ -6,7 +6,7 @@ import warnings
 from functools import partial
 from operator import attrgetter, methodcaller
 from threading import RLock
-from types import BuiltinFunctionType
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from tensorlib._core.base.warned import warn_at
@@ -16,6 +16,7 @@ from tensorlib.program.reads.calls import record_call
 from tensorlib.program.reads.objects import OPERATOR_GETTERS, is_module
 from tensorlib.program.reads.observer import HOOKS, active
 from tensorlib.program.reads.read_log import vars_of
+from tensorlib.program.reads.sources import original_code
 from tensorlib.program.reads.tracebacks import without_frames
 
 LOCK = type(RLock())
@@ -26,6 +27,8 @@ def attribute(x: Any, name: str) -> Any:
     recorder = active.recorder
     needs_value = recorder is not None and recorder.try_record(recorder.record_attribute, x, name)
     found = getattr(x, name)
+    if name == "__code__" and type(x) is FunctionType:
+        found = original_code(x)                 # and not what it has while it is instrumented
     if recorder is not None and needs_value:
         recorder.try_record(recorder.record_attribute_value, x, name, found)
     return found
