@@ -220,21 +220,12 @@ def generated(x):
     yield x * 2
 
 
-class Scores(dict):
-    @property
-    def best(self):
-        return self["best"]
-
-
 RETURNED = {
     "generator": (generated, lambda r: next(r)),
     "map": (lambda x: map(lambda k: x * k, range(3)), lambda r: sum(r)),
     "iterator": (lambda x: (x * 2, iter([1, 2])), lambda r: r[0] * sum(r[1])),
     "closure": (lambda x: lambda y: x * y, lambda r: r(tl.ones(2))),
     "partial": (lambda x: functools.partial(tl.mul, x), lambda r: r(2)),
-    "ordered": (lambda x: collections.OrderedDict(a=x * 2), lambda r: r.popitem(last=False)[1]),
-    "of a class": (lambda x: Scores(best=x * 2), lambda r: r.best),
-    "object": (lambda x: types.SimpleNamespace(x=x), lambda r: r.x),
     "set": (lambda x: (x * 2, {1}), lambda r: r[0] * r[1].pop()),
     "array": (lambda x: (x * 2, np.ones(1)), lambda r: r[0] * float(r[1].__iadd__(1)[0])),
 }

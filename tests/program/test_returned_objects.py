@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import warnings
 from collections import OrderedDict, namedtuple
+from types import SimpleNamespace
 
 import pytest
 from cases import each
@@ -90,6 +91,10 @@ def a_list(x):
     return {"all": Numbers([x, x * 2], "n"), "pair": Pair(Output(x + 1), 3)}
 
 
+def of_python(x):
+    return OrderedDict(b=x * 2, a=Slotted(x, 1)), SimpleNamespace(x=x + 1, y=[x])
+
+
 def one_object_twice(x):
     box = Slotted(x * 2, [x])
     return box, {"box": box}, box.value
@@ -129,7 +134,8 @@ def state(x):
     return log
 
 
-MAKERS = (a_dataclass, with_slots, an_ordered_dict, a_list, one_object_twice, one_list_twice)
+MAKERS = (a_dataclass, with_slots, an_ordered_dict, a_list, of_python, one_object_twice,
+          one_list_twice)
 
 
 def tensors_in(x):

@@ -7,7 +7,7 @@ one the items, the attributes and the slots that the object of the captured call
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Set
-from types import MemberDescriptorType
+from types import MemberDescriptorType, SimpleNamespace
 from typing import Any, NamedTuple
 
 from tensorlib._core.graph import owners
@@ -18,13 +18,15 @@ from tensorlib.program.reads.known import base_of, is_foreign, is_of_library
 from tensorlib.program.reads.read_log import vars_of
 from tensorlib.program.run.plan import Unplanned
 
-BASES = object, OrderedDict, dict, list      # of classes whose objects are made anew
+BASES = object, OrderedDict, dict, list, SimpleNamespace     # of classes of such objects
 CONTAINERS = dict, list, tuple
 
 
 def is_plain_object(x: Any) -> bool:
     """Whether an object is no more than its items, as of a dict or a list, and its attributes."""
     kind = type(x)
+    if kind is OrderedDict or kind is SimpleNamespace:
+        return True
     return (is_written_in_python(kind) and not is_of_library(kind) and base_of(kind) in BASES
             and in_class(kind, "__del__") is MISSING
             and not issubclass(kind, (owners.modules.base, owners.optimizers.base)))

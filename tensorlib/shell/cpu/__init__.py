@@ -11,6 +11,7 @@ to be handed on.
 from typing import Any
 
 from tensorlib._core.base.importing import on_first_use
+from tensorlib._core.base.registry import Registry
 
 __all__ = ["Event", "Stream", "StreamContext", "current_device", "current_stream", "device_count",
            "is_available", "is_initialized", "set_device", "stream", "synchronize"]
@@ -79,12 +80,13 @@ class Stream:
         """Does nothing."""
 
 
-_current = Stream()
+_kept = Registry(current=Stream())
 
 
 def current_stream(device: Any = None) -> Stream:
     """The stream of the innermost `stream` context."""
-    return _current
+    found: Stream = _kept["current"]
+    return found
 
 
 class StreamContext:
@@ -94,14 +96,12 @@ class StreamContext:
         self.stream = stream
 
     def __enter__(self) -> None:
-        global _current
-        self.before = _current
+        self.before = _kept["current"]
         if self.stream is not None:
-            _current = self.stream
+            _kept["current"] = self.stream
 
     def __exit__(self, *error: object) -> None:
-        global _current
-        _current = self.before
+        _kept["current"] = self.before
 
 
 def stream(stream: Stream | None) -> StreamContext:
