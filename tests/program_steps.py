@@ -1,8 +1,8 @@
 """What the steps of random programs do, in tensorlib and in PyTorch alike: `programs.py` runs them.
 
-A step is a function of the machine that runs the program, a value, the number of another, and a
-number; it returns what it adds to the values, or None. Numbers that `spread` gives keep values off
-the points where a gradient is chosen.
+A step is a function of the machine that runs the program (`m`), a value (`x`), the number of
+another (`j`), and a number (`c`); it returns what it adds to the values, or None. Numbers that
+`spread` gives keep values off the points where a gradient is chosen.
 """
 
 import functools

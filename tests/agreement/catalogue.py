@@ -250,7 +250,7 @@ def shown(args, kwargs):
     return ", ".join([*map(one, args), *(f"{k}={one(v)}" for k, v in kwargs.items())])[:300]
 
 
-def main():
+def main(argv=None):
     """Compares, and prints what differs."""
     parser = argparse.ArgumentParser(prog="python -m tests.agreement.catalogue",
                                      description=inspect.getdoc(inspect.getmodule(main)))
@@ -258,7 +258,7 @@ def main():
     parser.add_argument("--most", type=int, help="samples of each operation and dtype")
     parser.add_argument("--examples", type=int, default=1, help="calls shown of each operation")
     parser.add_argument("--ties", action="store_true", help="elements of few values, in float64")
-    given = parser.parse_args()
+    given = parser.parse_args(argv)
     torch.set_num_threads(1)
     counts, differing = Counter(), set()
     for name, record, ours in entries():

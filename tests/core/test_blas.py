@@ -1,3 +1,6 @@
+"""Matrix products, by the BLAS that NumPy has or by panels: any strides, and the same bits for any
+number of threads."""
+
 import ctypes
 import itertools
 import os

@@ -1,3 +1,5 @@
+"""The pool of threads: shared ranges, forked processes, how many threads there are."""
+
 import ctypes
 import os
 import statistics

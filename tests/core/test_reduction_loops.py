@@ -1,3 +1,5 @@
+"""Loops of reductions beside NumPy's: sums, products, extremes, counts, and what nothing gives."""
+
 import ctypes
 import math
 

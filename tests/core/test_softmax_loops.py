@@ -1,3 +1,5 @@
+"""Loops of softmax, log_softmax, logsumexp and their gradients, beside extended precision."""
+
 import ctypes
 
 import numpy as np

@@ -33,7 +33,7 @@ MADE = [{}, {"bias": False}, {"batch_first": True}, {"add_bias_kv": True, "add_z
         {"kdim": 3, "vdim": 5}, {"kdim": 3, "vdim": 5, "bias": False, "add_bias_kv": True}]
 CALLED = ["plain", "no weights", "each head", "masked", "hidden", "per head", "padded",
           "padded more", "causal", "all masks"]
-L, S, B, E, H = 3, 5, 2, 4, 2
+L, S, B, E, H = 3, 5, 2, 4, 2       # queries, keys, batch, embedding, heads
 
 
 def call_of(how, keys):

@@ -1,3 +1,5 @@
+"""The loops of each instruction set that this processor runs."""
+
 import pytest
 from loops import LEVELS, loops
 

@@ -1,3 +1,5 @@
+"""Random numbers: the counters of Philox4x32-10, and uniform, normal and whole numbers of them."""
+
 import ctypes
 
 import numpy as np

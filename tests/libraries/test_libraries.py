@@ -43,7 +43,7 @@ def submodule(name):
 
 # ---- scikit-learn --------------------------------------------------------------------------------
 
-def sk(path, **options):
+def estimator(path, **options):
     """An estimator of scikit-learn, by the name of its module and class."""
     module, name = path.split(".")
     return getattr(importlib.import_module(f"sklearn.{module}"), name)(**options)
@@ -80,32 +80,33 @@ CLUSTERS = [("cluster.KMeans", {"n_clusters": 2, "random_state": 0}), ("cluster.
                                                       {"random_state": 0})]
 SKLEARN = [
     *[(f"{path}.fit_transform", lambda d, path=path, options=options:
-       sk(path, **options).fit_transform(d.X)) for path, options in TRANSFORMERS],
+       estimator(path, **options).fit_transform(d.X)) for path, options in TRANSFORMERS],
     *[(f"{path}.fit_transform of float32", lambda d, path=path, options=options:
-       sk(path, **options).fit_transform(d.f32)) for path, options in TRANSFORMERS[:4]],
+       estimator(path, **options).fit_transform(d.f32)) for path, options in TRANSFORMERS[:4]],
     *[(f"{path}.fit_predict", lambda d, path=path, options=options:
-       sk(path, **options).fit_predict(d.X)) for path, options in CLUSTERS],
+       estimator(path, **options).fit_predict(d.X)) for path, options in CLUSTERS],
     *[(f"{path}.predict", lambda d, path=path, options=options:
-       sk(path, **options).fit(d.X, d.labels).predict(d.X)) for path, options in CLASSIFIERS],
+       estimator(path, **options).fit(d.X, d.labels).predict(d.X))
+      for path, options in CLASSIFIERS],
     *[(f"{path}.score", lambda d, path=path, options=options:
-       sk(path, **options).fit(d.X, d.labels).score(d.X, d.labels))
+       estimator(path, **options).fit(d.X, d.labels).score(d.X, d.labels))
       for path, options in CLASSIFIERS],
     *[(f"{path}.predict", lambda d, path=path, options=options:
-       sk(path, **options).fit(d.X, d.target).predict(d.X)) for path, options in REGRESSORS],
-    ("sample_weight", lambda d: sk("linear_model.Ridge").fit(
+       estimator(path, **options).fit(d.X, d.target).predict(d.X)) for path, options in REGRESSORS],
+    ("sample_weight", lambda d: estimator("linear_model.Ridge").fit(
         d.X, d.target, sample_weight=abs(d.target)).coef_),
     ("pipeline", lambda d: importlib.import_module("sklearn.pipeline").make_pipeline(
-        sk("preprocessing.StandardScaler"), sk("linear_model.LogisticRegression")).fit(
-            d.X, d.labels).predict_proba(d.X)),
+        estimator("preprocessing.StandardScaler"),
+        estimator("linear_model.LogisticRegression")).fit(d.X, d.labels).predict_proba(d.X)),
     ("train_test_split", lambda d: selection.train_test_split(
         d.X, d.labels, test_size=0.25, random_state=0)),
     ("train_test_split, stratified", lambda d: selection.train_test_split(
         d.X, d.labels, stratify=d.labels, random_state=0)),
     ("cross_val_score", lambda d: selection.cross_val_score(
-        sk("linear_model.Ridge"), d.X, d.target)),
+        estimator("linear_model.Ridge"), d.X, d.target)),
     ("KFold", lambda d: [places for pair in selection.KFold(3).split(d.X) for places in pair]),
     ("GridSearchCV", lambda d: selection.GridSearchCV(
-        sk("linear_model.Ridge"), {"alpha": [0.1, 10.0]}).fit(d.X, d.target).predict(d.X)),
+        estimator("linear_model.Ridge"), {"alpha": [0.1, 10.0]}).fit(d.X, d.target).predict(d.X)),
     *[(f"metrics.{name}", lambda d, name=name: getattr(metrics, name)(d.labels, d.target > 0))
       for name in ("accuracy_score", "f1_score", "confusion_matrix", "precision_score")],
     *[(f"metrics.{name}", lambda d, name=name: getattr(metrics, name)(d.target, d.X[:, 0]))
@@ -425,7 +426,7 @@ def test_scipys_minimiser_takes_values_and_gradients():
 
 
 @pytest.mark.parametrize("library, call", [
-    ("sklearn", lambda x: sk("preprocessing.StandardScaler").fit(x)),
+    ("sklearn", lambda x: estimator("preprocessing.StandardScaler").fit(x)),
     ("pandas", lambda x: pd.DataFrame(x)),
     ("matplotlib", picture(lambda ax, x: ax.plot(x[:, 0]))),
     ("scipy", lambda x: stats.zscore(x)), ("scipy", lambda x: special.gammaln(x)),

@@ -15,7 +15,8 @@ from tensorlib.io.table import COUNTERPARTS
 from tensorlib.testing import assert_close, gradcheck
 
 RNG = np.random.default_rng(0)
-V = RNG.uniform(0.2, 0.8, 4)                 # inside the domain of every function, away from kinks
+# Vectors, matrices and three dims, inside the domain of every function and away from kinks.
+V = RNG.uniform(0.2, 0.8, 4)
 W = RNG.uniform(1.1, 1.9, 4)
 M = RNG.uniform(0.2, 0.8, (3, 4))
 N = RNG.uniform(1.1, 1.9, (4, 3))

@@ -16,6 +16,7 @@ from tensorlib.io.table import COUNTERPARTS
 from tensorlib.testing import gradcheck
 
 RNG = np.random.default_rng(0)
+# Two vectors, of which the second grows, and a matrix that has an inverse.
 V, W = RNG.uniform(0.2, 2.0, 6), np.sort(RNG.uniform(0.2, 2.0, 6))
 M = RNG.uniform(0.2, 2.0, (3, 3)) + 3 * np.eye(3)
 INTS = np.array([3, 1, 3, 0, 1, 5])

@@ -52,47 +52,52 @@ class Collecting:
 
 
 CALLS = {
-    "product": (lambda x: x @ x, 16.0),
-    "large product": (lambda x: x.repeat(4, 4) @ x.repeat(4, 4), 64.0),
-    "add": (lambda x: x + x, 2.0),
-    "add a number": (lambda x: x + 1.0, 2.0),
-    "clamp": (lambda x: x.clamp(x, x), 1.0),
-    "broadcast": (lambda x: x + x[0], 2.0),
-    "sum": (lambda x: x.sum(0), 16.0),
-    "max": (lambda x: x.max(1).values, 1.0),
-    "softmax": (lambda x: x.softmax(1) * 16, 1.0),
-    "cumsum": (lambda x: x.cumsum(0)[-1], 16.0),
-    "gather": (lambda x: x.gather(0, tl.zeros(16, 16, dtype=tl.int64)), 1.0),
-    "index": (lambda x: x[[3, 4]], 1.0),
-    "mask": (lambda x: x[x > 0], 1.0),
-    "cat": (lambda x: tl.cat([x, x.T]), 1.0),
-    "stack": (lambda x: tl.stack([x, x]), 1.0),
-    # the mask is of the old size; the elements are the new ones where `x` was looked at later
-    "where": (lambda x: tl.where(x > 0, x, 1.0), (1.0, 7.0)),
-    "cast": (lambda x: x.double(), 1.0),
-    "clone": (lambda x: x.T.clone(), 1.0),
+    "product": lambda x: x @ x,
+    "large product": lambda x: x.repeat(4, 4) @ x.repeat(4, 4),
+    "add": lambda x: x + x,
+    "add a number": lambda x: x + 1.0,
+    "clamp": lambda x: x.clamp(x, x),
+    "broadcast": lambda x: x + x[0],
+    "sum": lambda x: x.sum(0),
+    "max": lambda x: x.max(1).values,
+    "softmax": lambda x: x.softmax(1) * 16,
+    "cumsum": lambda x: x.cumsum(0)[-1],
+    "gather": lambda x: x.gather(0, tl.zeros(16, 16, dtype=tl.int64)),
+    "index": lambda x: x[[3, 4]],
+    "mask": lambda x: x[x > 0],
+    "cat": lambda x: tl.cat([x, x.T]),
+    "stack": lambda x: tl.stack([x, x]),
+    "where": lambda x: tl.where(x > 0, x, 1.0),
+    "cast": lambda x: x.double(),
+    "clone": lambda x: x.T.clone(),
 }
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-@pytest.mark.parametrize("other", [lambda: tl.full((1, 1), 7.0), lambda: tl.full((), 7.0)])
-def test_a_collection_may_give_the_operand_other_memory(call, other):
-    """The result is of the old elements, or the call is refused; other memory is not read."""
-    run, expected = call
-    x = tl.ones(16, 16)
+@pytest.mark.parametrize("run", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize("other", [lambda: tl.full((1, 1), 7.0), lambda: tl.full((), 7.0)],
+                         ids=["(1, 1)", "()"])
+def test_a_collection_may_give_the_operand_other_memory(run, other):
+    """The result is of the old elements or of the new ones, or the call is refused.
+
+    Of `where` the mask may be the old one, and of the new size what it chooses from.
+    """
+    def outcome(x):
+        try:
+            return run(x)
+        except (RuntimeError, IndexError):
+            return None
 
     def act():
         x.data = other()
         tl.memory.empty_cache()
 
+    x = tl.ones(16, 16)
+    before, after = outcome(x), outcome(other())
     with Collecting(act):
-        try:
-            found = run(x)
-        except (RuntimeError, IndexError):
-            found = None
-    if found is not None and found.numel() > 16:      # a smaller one is of the new elements
-        wanted = expected if isinstance(expected, tuple) else (expected,)
-        assert any((found == one).all() for one in wanted)
+        found = outcome(x)
+    mixed = tl.full((16, 16), 7.0) if run is CALLS["where"] else None
+    assert found is None or any(tl.equal(found, one) for one in (before, after, mixed)
+                                if one is not None)
 
 
 @pytest.mark.parametrize("read, expected", [
@@ -262,7 +267,8 @@ def test_the_output_of_an_edge_is_the_number_that_is_checked():
 # ---- what is not a tensor ------------------------------------------------------------------------
 
 PYTHONS_OWN = {"__class__", "__getattribute__", "__init_subclass__", "__subclasshook__", "__new__",
-               "__array_ufunc__"}
+               "__array_ufunc__", "__dir__", "__getstate__", "__sizeof__", "__str__",
+               "_repr_html_"}       # the last is for notebooks, which show any error
 
 
 @each("name", [
@@ -272,10 +278,8 @@ def test_a_method_says_that_its_self_is_no_tensor(name):
     method = getattr(tl.Tensor, name)
     for wrong in ("abc", None, slice(None)):
         for more in ((), (1,), (tl.ones(2),), (tl.float32,)):
-            try:
-                method(wrong, *more)
-            except (TypeError, ValueError, RuntimeError):
-                pass                                    # an AttributeError says nothing
+            with pytest.raises((TypeError, ValueError, RuntimeError)):
+                method(wrong, *more)                    # an AttributeError says nothing
 
 
 def test_a_method_that_is_no_operation_names_itself():

@@ -105,8 +105,8 @@ def test_vectors_in_a_wider_dtype_than_the_input():
 
 def test_gradients_are_differentiated():
     *xs, _ = inputs((2, 4, 3), tl.float64)
-    tl.testing.gradgradcheck(lambda *xs: group_affine(*xs, 2, 0.1), xs)
-    tl.testing.gradgradcheck(channel_affine, xs)
+    assert tl.testing.gradgradcheck(lambda *xs: group_affine(*xs, 2, 0.1), xs)
+    assert tl.testing.gradgradcheck(channel_affine, xs)
 
 
 @pytest.mark.parametrize("call, message", [

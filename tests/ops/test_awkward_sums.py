@@ -91,12 +91,11 @@ LAYERS = {
 }
 
 
-@each("dtype", [tl.float32, tl.float64, tl.float16, tl.bfloat16])
-@each("value", [0.1, 1e4, -3.3, 1e8, 1e18])
+@each("value, dtype", [
+    (value, dtype) for value in (0.1, 1e4, -3.3, 1e8, 1e18)
+    for dtype in (tl.float32, tl.float64, tl.float16, tl.bfloat16) if value <= tl.finfo(dtype).max])
 @each("shape", [(1, 3, 7), (2, 3, 1000), (3, 2, 4096), (40, 3, 1)], ids=str)
 def test_layers_take_the_mean_of_equal_elements_to_be_exact(shape, value, dtype):
-    if dtype is tl.float16 and value >= 60000:
-        return
     x = tl.full(shape, value, dtype=dtype)
     for name, layer in LAYERS.items():
         if shape[2] > 1 or name != "instance_norm":

@@ -1,7 +1,7 @@
 """Functions to compile: arguments that are one memory, branches and loops, more of states."""
 
 import tensorlib as tl
-from compiled_cases import R, case
+from compiled_cases import case, normal
 from tensorlib import nn
 
 F = nn.functional
@@ -10,8 +10,8 @@ F = nn.functional
 @case
 def clip():
     m = nn.Linear(3, 2)
-    m.weight.data = R(2, 3, seed=1, grad=False)
-    m.bias.data = R(2, seed=2, grad=False)
+    m.weight.data = normal(2, 3, seed=1, grad=False)
+    m.bias.data = normal(2, seed=2, grad=False)
     o = tl.optim.Adam(m.parameters())
 
     def f(x):
@@ -22,14 +22,14 @@ def clip():
         o.step()
         return loss.detach(), n
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [m]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [m]
 
 
 @case
 def clip_value():
     m = nn.Linear(3, 2)
-    m.weight.data = R(2, 3, seed=1, grad=False)
-    m.bias.data = R(2, seed=2, grad=False)
+    m.weight.data = normal(2, 3, seed=1, grad=False)
+    m.bias.data = normal(2, seed=2, grad=False)
     o = tl.optim.Adam(m.parameters())
 
     def f(x):
@@ -40,12 +40,12 @@ def clip_value():
         o.step()
         return loss.detach()
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [m]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [m]
 
 
 @case
 def grad_edit():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
     o = tl.optim.SGD([w], lr=0.1)
 
     def f(x):
@@ -56,12 +56,12 @@ def grad_edit():
         o.step()
         return w.detach().sum()
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [w]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [w]
 
 
 @case
 def manual_sgd():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
 
     def f(x):
         (g,) = tl.autograd.grad((x * w).tanh().sum(), [w])
@@ -70,12 +70,12 @@ def manual_sgd():
             w.add_(g, alpha=-0.1)
         return (x * w).sum().detach()
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [w]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [w]
 
 
 @case
 def zero_grad_not_none():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
     w.grad = tl.zeros(3)
     o = tl.optim.SGD([w], lr=0.1)
 
@@ -85,12 +85,12 @@ def zero_grad_not_none():
         o.step()
         return w.detach().sum()
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [w]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [w]
 
 
 @case
 def scheduler():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
     o = tl.optim.SGD([w], lr=0.1)
     s = tl.optim.lr_scheduler.StepLR(o, 2)
 
@@ -105,12 +105,12 @@ def scheduler():
         s.step()
         return r
 
-    return go, lambda i: (R(4, 3, seed=i, grad=False),), [w]
+    return go, lambda i: (normal(4, 3, seed=i, grad=False),), [w]
 
 
 @case
 def scheduler_inside():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
     o = tl.optim.SGD([w], lr=0.1)
     s = tl.optim.lr_scheduler.StepLR(o, 2)
 
@@ -121,7 +121,7 @@ def scheduler_inside():
         s.step()
         return w.detach().sum()
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [w]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [w]
 
 
 @case
@@ -131,23 +131,23 @@ def tensor_hook():
         y.register_hook(lambda g: g * 3)
         return y.sin()
 
-    return f, lambda i: (R(4, 3, seed=i),), []
+    return f, lambda i: (normal(4, 3, seed=i),), []
 
 
 @case
 def tensor_hook_param():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
     w.register_hook(lambda g: g * 3)
 
     def f(x):
         return (x * w).sin()
 
-    return f, lambda i: (R(4, 3, seed=i),), [w]
+    return f, lambda i: (normal(4, 3, seed=i),), [w]
 
 
 @case
 def lr_set_inside():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
     o = tl.optim.SGD([w], lr=0.1)
 
     def f(x):
@@ -157,12 +157,12 @@ def lr_set_inside():
         o.step()
         return w.detach().sum()
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [w]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [w]
 
 
 @case
 def two_models_two_optims():
-    a, b = R(3, seed=4), R(3, seed=5)
+    a, b = normal(3, seed=4), normal(3, seed=5)
     o, p = tl.optim.SGD([a], lr=0.1), tl.optim.Adam([b], lr=0.1)
 
     def f(x):
@@ -174,29 +174,29 @@ def two_models_two_optims():
         o.step()
         return a.detach().sum() + b.detach().sum()
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [a, b]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [a, b]
 
 
 @case
 def create_graph_false_grad_used():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
 
     def f(x):
         (g,) = tl.autograd.grad((x * w * w).sum(), [w])
         return (g * x * w).sum(0)
 
-    return f, lambda i: (R(4, 3, seed=i),), [w]
+    return f, lambda i: (normal(4, 3, seed=i),), [w]
 
 
 @case
 def create_graph_used():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
 
     def f(x):
         (g,) = tl.autograd.grad((x * w * w).sin().sum(), [w], create_graph=True)
         return (g * x * w).sum(0)
 
-    return f, lambda i: (R(4, 3, seed=i),), [w]
+    return f, lambda i: (normal(4, 3, seed=i),), [w]
 
 
 @case
@@ -213,7 +213,7 @@ def module_attr_state():
 
     tl.manual_seed(0)
     m = M()
-    return m, lambda i: (R(4, 3, seed=i),), [m]
+    return m, lambda i: (normal(4, 3, seed=i),), [m]
 
 
 @case
@@ -225,7 +225,7 @@ def nonlocal_state():
         h = h + x.detach()[0]
         return h * x
 
-    return f, lambda i: (R(4, 3, seed=i),), []
+    return f, lambda i: (normal(4, 3, seed=i),), []
 
 
 @case
@@ -251,14 +251,14 @@ def ce_loss():
                 + F.nll_loss(x.log_softmax(1), t, ignore_index=1)
             )
         ),
-        lambda i: (R(4, 3, seed=i), tl.tensor([0, 1, 2, i % 3])),
+        lambda i: (normal(4, 3, seed=i), tl.tensor([0, 1, 2, i % 3])),
         [],
     )
 
 
 @case
 def cond_nested():
-    w = R(3, seed=3)
+    w = normal(3, seed=3)
 
     def f(x):
         def inner(a):
@@ -266,12 +266,12 @@ def cond_nested():
 
         return tl.cond(x.sum() > 0, lambda: inner(x * 2), lambda: inner(x))
 
-    return f, lambda i: (R(4, 3, seed=i),), [w]
+    return f, lambda i: (normal(4, 3, seed=i),), [w]
 
 
 @case
 def while_in_scan():
-    w = R(3, seed=3)
+    w = normal(3, seed=3)
 
     def f(x):
         def step(c, r):
@@ -284,7 +284,7 @@ def while_in_scan():
 
         return tl.scan(step, tl.zeros(3), x)
 
-    return f, lambda i: (R(4, 3, seed=i),), [w]
+    return f, lambda i: (normal(4, 3, seed=i),), [w]
 
 
 @case
@@ -292,12 +292,12 @@ def scan_with_rand():
     def f(x):
         return tl.scan(lambda c, r: (c + r * tl.rand(3), c), tl.zeros(3), x)
 
-    return f, lambda i: (R(4, 3, seed=i),), []
+    return f, lambda i: (normal(4, 3, seed=i),), []
 
 
 @case
 def cond_step():
-    w = R(3, seed=3)
+    w = normal(3, seed=3)
     o = tl.optim.Adam([w], lr=0.1)
 
     def f(x):
@@ -307,16 +307,16 @@ def cond_step():
         o.step()
         return loss.detach()
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [w]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [w]
 
 
 @case
 def accumulated_with_a_graph():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
 
     def f(x):
         w.grad = None
         (x * w * w).sum().backward(create_graph=True)
         return (w.grad.detach() * x).sum(0)
 
-    return f, lambda i: (R(4, 3, seed=i),), [w]
+    return f, lambda i: (normal(4, 3, seed=i),), [w]

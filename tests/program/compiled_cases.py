@@ -6,7 +6,7 @@ import tensorlib as tl
 
 CASES = {}
 COUNTER = {"n": 0}
-NT = collections.namedtuple("NT", "a b")
+Pair = collections.namedtuple("Pair", "first second")
 
 
 def case(build):
@@ -27,11 +27,11 @@ def add(name, f, *shapes, grad=True):
     """Adds a function of tensors of these shapes."""
     def build():
         def make(i):
-            return tuple(R(*s, seed=10 * i + k, grad=grad) for k, s in enumerate(shapes))
+            return tuple(normal(*s, seed=10 * i + k, grad=grad) for k, s in enumerate(shapes))
         return f, make, []
     CASES[name] = build
 
 
-def R(*shape, seed=0, grad=True):
+def normal(*shape, seed=0, grad=True):
     """Normal numbers."""
     return tl.randn(*shape, generator=tl.Generator().manual_seed(seed)).requires_grad_(grad)

@@ -1,14 +1,14 @@
 """Functions to compile that have a state: tensors from outside, modules, arguments."""
 
 import tensorlib as tl
-from compiled_cases import R, case
+from compiled_cases import case, normal
 from tensorlib import nn
 
 
 @case
 def outer_generator():
     g = tl.Generator().manual_seed(3)
-    return (lambda x: x * tl.rand(3, generator=g)), lambda i: (R(4, 3, seed=i),), []
+    return (lambda x: x * tl.rand(3, generator=g)), lambda i: (normal(4, 3, seed=i),), []
 
 
 @case
@@ -19,7 +19,7 @@ def side_effect_state():
         s.add_(x.detach().sum(0))
         return x * s
 
-    return f, lambda i: (R(4, 3, seed=i),), [s]
+    return f, lambda i: (normal(4, 3, seed=i),), [s]
 
 
 @case
@@ -32,7 +32,7 @@ def side_effect_setitem():
         s.view(-1)[0] += 1
         return x * s[3]
 
-    return f, lambda i: (R(4, 3, seed=i),), [s]
+    return f, lambda i: (normal(4, 3, seed=i),), [s]
 
 
 @case
@@ -43,7 +43,7 @@ def state_rebound():
         h["s"] = h["s"] + x.detach()[0]
         return x * h["s"]
 
-    return f, lambda i: (R(4, 3, seed=i),), [h]
+    return f, lambda i: (normal(4, 3, seed=i),), [h]
 
 
 @case
@@ -56,65 +56,65 @@ def list_stack():
                 parts.pop(0)
         return tl.stack(parts), tl.cat(parts)
 
-    return f, lambda i: (R(4, 3, seed=i),), []
+    return f, lambda i: (normal(4, 3, seed=i),), []
 
 
 @case
 def param_data_write():
-    w = R(3, seed=5)
+    w = normal(3, seed=5)
 
     def f(x):
         with tl.no_grad():
             w.mul_(0.5)
         return x * w
 
-    return f, lambda i: (R(4, 3, seed=i),), [w]
+    return f, lambda i: (normal(4, 3, seed=i),), [w]
 
 
 @case
 def param_data_write2():
-    w = R(3, seed=5)
+    w = normal(3, seed=5)
 
     def f(x):
         y = x * w
         w.data.mul_(0.5)
         return y
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [w]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [w]
 
 
 @case
 def param_data_assign():
-    w = R(3, seed=5)
+    w = normal(3, seed=5)
 
     def f(x):
         w.data = w.data * 0.5
         return x * w
 
-    return f, lambda i: (R(4, 3, seed=i),), [w]
+    return f, lambda i: (normal(4, 3, seed=i),), [w]
 
 
 @case
 def batchnorm():
     m = nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.ReLU(), nn.Dropout(0.2))
     for k, p in enumerate(m.parameters()):
-        p.data = R(*p.shape, seed=k, grad=False)
-    return m, lambda i: (R(4, 3, seed=i),), [m]
+        p.data = normal(*p.shape, seed=k, grad=False)
+    return m, lambda i: (normal(4, 3, seed=i),), [m]
 
 
 @case
 def batchnorm_eval():
     m = nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.ReLU())
     for k, p in enumerate(m.parameters()):
-        p.data = R(*p.shape, seed=k, grad=False)
+        p.data = normal(*p.shape, seed=k, grad=False)
     m.eval()
-    return m, lambda i: (R(4, 3, seed=i),), [m]
+    return m, lambda i: (normal(4, 3, seed=i),), [m]
 
 
 @case
 def batchnorm_cumulative():
     m = nn.BatchNorm1d(3, momentum=None)
-    return m, lambda i: (R(4, 3, seed=i),), [m]
+    return m, lambda i: (normal(4, 3, seed=i),), [m]
 
 
 @case
@@ -130,21 +130,21 @@ def layers():
         nn.LayerNorm(4),
         nn.GELU(),
     )
-    return m, lambda i: (R(2, 2, 4, 4, seed=i),), [m]
+    return m, lambda i: (normal(2, 2, 4, 4, seed=i),), [m]
 
 
 @case
 def lstm():
     tl.manual_seed(0)
     m = nn.LSTM(3, 4, num_layers=2, dropout=0.3)
-    return m, lambda i: (R(5, 2, 3, seed=i),), [m]
+    return m, lambda i: (normal(5, 2, 3, seed=i),), [m]
 
 
 @case
 def gru():
     tl.manual_seed(0)
     m = nn.GRU(3, 4, bidirectional=True)
-    return m, lambda i: (R(5, 2, 3, seed=i),), [m]
+    return m, lambda i: (normal(5, 2, 3, seed=i),), [m]
 
 
 @case
@@ -158,28 +158,28 @@ def embedding():
 def mha():
     tl.manual_seed(0)
     m = nn.MultiheadAttention(4, 2, dropout=0.1, batch_first=True)
-    return (lambda x: m(x, x, x)), lambda i: (R(2, 3, 4, seed=i),), [m]
+    return (lambda x: m(x, x, x)), lambda i: (normal(2, 3, 4, seed=i),), [m]
 
 
 @case
 def transformer():
     tl.manual_seed(0)
     m = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
-    return m, lambda i: (R(2, 3, 4, seed=i),), [m]
+    return m, lambda i: (normal(2, 3, 4, seed=i),), [m]
 
 
 @case
 def spectral():
     tl.manual_seed(0)
     m = nn.utils.parametrizations.spectral_norm(nn.Linear(3, 4))
-    return m, lambda i: (R(2, 3, seed=i),), [m]
+    return m, lambda i: (normal(2, 3, seed=i),), [m]
 
 
 @case
 def weight_norm():
     tl.manual_seed(0)
     m = nn.utils.parametrizations.weight_norm(nn.Linear(3, 4))
-    return m, lambda i: (R(2, 3, seed=i),), [m]
+    return m, lambda i: (normal(2, 3, seed=i),), [m]
 
 
 @case
@@ -187,7 +187,7 @@ def kwargs_case():
     def f(x, *, scale=1, bias=None):
         return x * scale if bias is None else x * scale + bias
 
-    return f, lambda i: ((R(4, 3, seed=i),), {"scale": 2, "bias": R(3, seed=i + 50)}), []
+    return f, lambda i: ((normal(4, 3, seed=i),), {"scale": 2, "bias": normal(3, seed=i + 50)}), []
 
 
 @case
@@ -195,7 +195,8 @@ def containers_in():
     def f(d, items):
         return d["a"] * items[0] + items[1][0]
 
-    return f, lambda i: ({"a": R(4, 3, seed=i)}, [R(3, seed=i + 50), (R(3, seed=i + 60),)]), []
+    return f, lambda i: ({"a": normal(4, 3, seed=i)},
+                         [normal(3, seed=i + 50), (normal(3, seed=i + 60),)]), []
 
 
 @case
@@ -210,7 +211,7 @@ def container_mutated():
         out = f(d, items)
         return out, items, d
 
-    return go, lambda i: ({"a": R(4, 3, seed=i)},), []
+    return go, lambda i: ({"a": normal(4, 3, seed=i)},), []
 
 
 @case
@@ -219,7 +220,7 @@ def arg_list_appended():
         items.append(d * 2)
         return d * 4
 
-    return f, lambda i: (R(4, 3, seed=i), []), []
+    return f, lambda i: (normal(4, 3, seed=i), []), []
 
 
 @case
@@ -232,7 +233,7 @@ def arg_attr():
         return b.y + 1
 
     b = Bag()
-    return f, lambda i: (R(4, 3, seed=i), b), []
+    return f, lambda i: (normal(4, 3, seed=i), b), []
 
 
 @case
@@ -242,7 +243,7 @@ def aliased_args():
         return x + 1, v
 
     def make(i):
-        x = R(4, 3, seed=i, grad=False)
+        x = normal(4, 3, seed=i, grad=False)
         return (x, x[1:3])
 
     return f, make, []
@@ -255,7 +256,7 @@ def aliased_args2():
         return v + 1, x * v[0]
 
     def make(i):
-        x = R(4, 3, seed=i, grad=False)
+        x = normal(4, 3, seed=i, grad=False)
         return (x, x[1:3])
 
     return f, make, []
@@ -269,7 +270,7 @@ def aliased_args3():
         return v * 2 + y
 
     def make(i):
-        x = R(4, 3, seed=i, grad=False)
+        x = normal(4, 3, seed=i, grad=False)
         return (x, x.view(-1)[:3])
 
     return f, make, []
@@ -299,7 +300,7 @@ def alias_arg_captured2():
 
 @case
 def swapped_grads():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
 
     def f(x):
         (x * w).sum().backward()
@@ -307,23 +308,23 @@ def swapped_grads():
         w.grad = None
         return g * 2
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [w]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [w]
 
 
 @case
 def grad_accumulate():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
 
     def f(x):
         (x * w).sum().backward()
         return w.grad * 1
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [w]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [w]
 
 
 @case
 def two_backwards():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
 
     def f(x):
         w.grad = None
@@ -331,18 +332,18 @@ def two_backwards():
         (x * w * w).sum().backward()
         return w.grad * 1
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [w]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [w]
 
 
 @case
 def autograd_grad_inside():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
 
     def f(x):
         (g,) = tl.autograd.grad((x * w * w).sum(), [w])
         return g * x
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [w]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [w]
 
 
 @case
@@ -351,12 +352,12 @@ def autograd_grad_arg():
         (g,) = tl.autograd.grad((x**3).sum(), [x], create_graph=True)
         return g
 
-    return f, lambda i: (R(4, 3, seed=i),), []
+    return f, lambda i: (normal(4, 3, seed=i),), []
 
 
 @case
 def grad_penalty():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
     o = tl.optim.SGD([w], lr=0.1)
 
     def f(x):
@@ -367,4 +368,4 @@ def grad_penalty():
         o.step()
         return loss.detach()
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [w]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [w]

@@ -1,7 +1,7 @@
 """Functions to compile that take gradients, have hooks or transforms, or branch and loop."""
 
 import tensorlib as tl
-from compiled_cases import R, case
+from compiled_cases import case, normal
 from tensorlib import nn
 
 F = nn.functional
@@ -9,7 +9,7 @@ F = nn.functional
 
 @case
 def tensor_hook_step():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
     w.register_hook(lambda g: g * 3)
 
     def f(x):
@@ -17,12 +17,12 @@ def tensor_hook_step():
         (x * w).sin().sum().backward()
         return w.grad * 1
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [w]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [w]
 
 
 @case
 def tensor_hook_inside_step():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
 
     def f(x):
         w.grad = None
@@ -31,12 +31,12 @@ def tensor_hook_inside_step():
         y.sin().sum().backward()
         return w.grad * 1
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [w]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [w]
 
 
 @case
 def post_accumulate_hook():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
 
     def h(p):
         with tl.no_grad():
@@ -49,12 +49,12 @@ def post_accumulate_hook():
         (x * w).sin().sum().backward()
         return w.grad * 1
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [w]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [w]
 
 
 @case
 def retain_grad():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
 
     def f(x):
         w.grad = None
@@ -63,13 +63,13 @@ def retain_grad():
         y.sin().sum().backward()
         return y.grad * 1
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [w]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [w]
 
 
 @case
 def arg_hook():
     def make(i):
-        x = R(4, 3, seed=i)
+        x = normal(4, 3, seed=i)
         x.register_hook(lambda g: g * 3)
         return (x,)
 
@@ -79,23 +79,23 @@ def arg_hook():
 @case
 def forward_hook():
     m = nn.Linear(3, 2)
-    m.weight.data = R(2, 3, seed=1, grad=False)
-    m.bias.data = R(2, seed=2, grad=False)
+    m.weight.data = normal(2, 3, seed=1, grad=False)
+    m.bias.data = normal(2, seed=2, grad=False)
     calls = []
     m.register_forward_hook(lambda mod, a, out: (calls.append(1), out * 2)[1])
-    return m, lambda i: (R(4, 3, seed=i),), [m]
+    return m, lambda i: (normal(4, 3, seed=i),), [m]
 
 
 @case
 def forward_hook_late():
     m = nn.Linear(3, 2)
-    m.weight.data = R(2, 3, seed=1, grad=False)
-    m.bias.data = R(2, seed=2, grad=False)
+    m.weight.data = normal(2, 3, seed=1, grad=False)
+    m.bias.data = normal(2, seed=2, grad=False)
 
     def make(i):
         if i == 2:
             m.register_forward_hook(lambda mod, a, out: out * 2)
-        return (R(4, 3, seed=i),)
+        return (normal(4, 3, seed=i),)
 
     return m, make, [m]
 
@@ -103,22 +103,22 @@ def forward_hook_late():
 @case
 def backward_hook():
     m = nn.Linear(3, 2)
-    m.weight.data = R(2, 3, seed=1, grad=False)
-    m.bias.data = R(2, seed=2, grad=False)
+    m.weight.data = normal(2, 3, seed=1, grad=False)
+    m.bias.data = normal(2, seed=2, grad=False)
     m.register_full_backward_hook(
         lambda mod, gi, go: tuple(g * 2 if g is not None else None for g in gi)
     )
-    return m, lambda i: (R(4, 3, seed=i),), [m]
+    return m, lambda i: (normal(4, 3, seed=i),), [m]
 
 
 @case
 def param_hook_late():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
 
     def make(i):
         if i == 2:
             w.register_hook(lambda g: g * 5)
-        return (R(4, 3, seed=i, grad=False),)
+        return (normal(4, 3, seed=i, grad=False),)
 
     def f(x):
         w.grad = None
@@ -134,19 +134,19 @@ def saved_hooks():
         with tl.autograd.graph.saved_tensors_hooks(lambda t: t * 2, lambda t: t):
             return x.sin().exp()
 
-    return f, lambda i: (R(4, 3, seed=i),), []
+    return f, lambda i: (normal(4, 3, seed=i),), []
 
 
 @case
 def checkpointed():
     m = nn.Linear(3, 3)
-    m.weight.data = R(3, 3, seed=1, grad=False)
-    m.bias.data = R(3, seed=2, grad=False)
+    m.weight.data = normal(3, 3, seed=1, grad=False)
+    m.bias.data = normal(3, seed=2, grad=False)
     from tensorlib.utils.checkpoint import checkpoint
 
     return (
         (lambda x: checkpoint(lambda y: m(y).tanh(), x, use_reentrant=False)),
-        lambda i: (R(4, 3, seed=i),),
+        lambda i: (normal(4, 3, seed=i),),
         [m],
     )
 
@@ -154,14 +154,14 @@ def checkpointed():
 @case
 def nested_compiled():
     g = tl.compile(lambda x: x.sin() * 2)
-    return (lambda x: g(x) + g(x * 2)), lambda i: (R(4, 3, seed=i),), []
+    return (lambda x: g(x) + g(x * 2)), lambda i: (normal(4, 3, seed=i),), []
 
 
 @case
 def func_grad():
     return (
         (lambda x: tl.func.grad(lambda y: (y.sin() * x).sum())(x)),
-        lambda i: (R(4, 3, seed=i),),
+        lambda i: (normal(4, 3, seed=i),),
         [],
     )
 
@@ -172,7 +172,7 @@ def func_vjp():
         out, pull = tl.func.vjp(lambda y: y.tanh() * y, x)
         return pull(tl.ones_like(out))[0] * out
 
-    return f, lambda i: (R(4, 3, seed=i),), []
+    return f, lambda i: (normal(4, 3, seed=i),), []
 
 
 @case
@@ -181,14 +181,14 @@ def func_vjp_nograd():
         out, pull = tl.func.vjp(lambda y: y.tanh() * y, x)
         return pull(tl.ones_like(out))[0] * out
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), []
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), []
 
 
 @case
 def func_jvp():
     return (
         (lambda x: tl.func.jvp(lambda y: y.tanh() * y, (x,), (tl.ones_like(x),))),
-        lambda i: (R(4, 3, seed=i, grad=False),),
+        lambda i: (normal(4, 3, seed=i, grad=False),),
         [],
     )
 
@@ -197,7 +197,7 @@ def func_jvp():
 def func_vmap():
     return (
         (lambda x: tl.func.vmap(lambda r: r.sin() * r.sum())(x)),
-        lambda i: (R(4, 3, seed=i),),
+        lambda i: (normal(4, 3, seed=i),),
         [],
     )
 
@@ -206,7 +206,7 @@ def func_vmap():
 def func_jacrev():
     return (
         (lambda x: tl.func.jacrev(lambda y: (y**3).sum(0))(x)),
-        lambda i: (R(4, 3, seed=i, grad=False),),
+        lambda i: (normal(4, 3, seed=i, grad=False),),
         [],
     )
 
@@ -215,21 +215,21 @@ def func_jacrev():
 def func_hessian():
     return (
         (lambda x: tl.func.hessian(lambda y: (y**3).sum())(x)),
-        lambda i: (R(3, seed=i, grad=False),),
+        lambda i: (normal(3, seed=i, grad=False),),
         [],
     )
 
 
 @case
 def func_perex():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
     return (
         (
             lambda x: tl.func.vmap(tl.func.grad(lambda p, r: (p * r).sum().tanh()), (None, 0))(
                 w.detach(), x
             )
         ),
-        lambda i: (R(4, 3, seed=i, grad=False),),
+        lambda i: (normal(4, 3, seed=i, grad=False),),
         [],
     )
 
@@ -237,11 +237,11 @@ def func_perex():
 @case
 def functional_call():
     m = nn.Linear(3, 3)
-    m.weight.data = R(3, 3, seed=1, grad=False)
-    m.bias.data = R(3, seed=2, grad=False)
+    m.weight.data = normal(3, 3, seed=1, grad=False)
+    m.bias.data = normal(3, seed=2, grad=False)
     return (
         (lambda x: tl.func.functional_call(m, {"weight": x[:3] * 2, "bias": x[3]}, (x,))),
-        lambda i: (R(4, 3, seed=i),),
+        lambda i: (normal(4, 3, seed=i),),
         [m],
     )
 
@@ -258,12 +258,12 @@ def custom_function():
         def backward(ctx, g):
             return g * 5
 
-    return (lambda x: Five.apply(x * 2) + 1), lambda i: (R(4, 3, seed=i),), []
+    return (lambda x: Five.apply(x * 2) + 1), lambda i: (normal(4, 3, seed=i),), []
 
 
 @case
 def scan_param():
-    w = R(3, 3, seed=7)
+    w = normal(3, 3, seed=7)
     o = tl.optim.SGD([w], lr=0.1)
 
     def f(x):
@@ -274,7 +274,7 @@ def scan_param():
         o.step()
         return loss.detach()
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), [w]
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), [w]
 
 
 @case
@@ -284,7 +284,7 @@ def case_switch():
         i = (x > 0).sum() % 3
         return tl.switch_case(i, [lambda: a + 1, lambda: a.sin(), lambda: a * a])
 
-    return f, lambda i: (R(4, 3, seed=i),), []
+    return f, lambda i: (normal(4, 3, seed=i),), []
 
 
 @case
@@ -298,7 +298,7 @@ def cond_writes():
 
         return tl.cond(x.sum() > 0, up, lambda: x * 2)
 
-    return f, lambda i: (R(4, 3, seed=i),), [s]
+    return f, lambda i: (normal(4, 3, seed=i),), [s]
 
 
 @case
@@ -312,7 +312,7 @@ def cond_writes_made():
 
         return tl.cond(x.sum() > 0, up, lambda: x * 2), s
 
-    return f, lambda i: (R(4, 3, seed=i),), []
+    return f, lambda i: (normal(4, 3, seed=i),), []
 
 
 @case
@@ -322,7 +322,7 @@ def out_argument():
         tl.mul(x, 2, out=y)
         return y + 1
 
-    return f, lambda i: (R(4, 3, seed=i, grad=False),), []
+    return f, lambda i: (normal(4, 3, seed=i, grad=False),), []
 
 
 @case
@@ -333,12 +333,12 @@ def detach_outside_write():
         w.detach().add_(x.detach())
         return w * x
 
-    return f, lambda i: (R(4, 3, seed=i),), [w]
+    return f, lambda i: (normal(4, 3, seed=i),), [w]
 
 
 @case
 def grads_read():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
     w.grad = tl.ones(3)
 
     def f(x):
@@ -346,14 +346,14 @@ def grads_read():
 
     def make(i):
         w.grad = tl.full((3,), i + 1.0)
-        return (R(4, 3, seed=i, grad=False),)
+        return (normal(4, 3, seed=i, grad=False),)
 
     return f, make, [w]
 
 
 @case
 def step_alone():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
     o = tl.optim.SGD([w], lr=0.1)
 
     def f(x):
@@ -362,14 +362,14 @@ def step_alone():
 
     def make(i):
         w.grad = tl.full((3,), i + 1.0)
-        return (R(4, 3, seed=i, grad=False),)
+        return (normal(4, 3, seed=i, grad=False),)
 
     return f, make, [w]
 
 
 @case
 def zero_grad_alone():
-    w = R(3, seed=4)
+    w = normal(3, seed=4)
     o = tl.optim.SGD([w], lr=0.1)
 
     def f(x):
@@ -378,6 +378,6 @@ def zero_grad_alone():
 
     def make(i):
         w.grad = tl.full((3,), i + 1.0)
-        return (R(4, 3, seed=i, grad=False),)
+        return (normal(4, 3, seed=i, grad=False),)
 
     return f, make, [w]

@@ -1,7 +1,7 @@
 """Functions to compile: writes in place, views, containers, random numbers, modes."""
 
 import tensorlib as tl
-from compiled_cases import NT, add, of_tensors
+from compiled_cases import Pair, add, of_tensors
 from tensorlib import nn
 
 F = nn.functional
@@ -313,7 +313,7 @@ def by_way_of_numpy(x):
 
 
 ONE_LINE = {      # functions of a tensor of shape (4, 3)
-    "namedtuple": lambda x: NT(x * 2, x.sum()),
+    "namedtuple": lambda x: Pair(x * 2, x.sum()),
     "dropout": lambda x: F.dropout(x, 0.4) * F.dropout(x, 0.2),
     "dropout_of_other_kinds": lambda x: (
         F.alpha_dropout(x, 0.4, True) + F.dropout1d(x[None], 0.5)[0]

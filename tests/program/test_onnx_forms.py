@@ -17,8 +17,8 @@ from tensorlib.onnx import OnnxExporterError, UnsupportedOperatorError, export  
 from tensorlib.onnx import exporting as onnx_exporting  # noqa: E402
 
 X = tl.arange(120.0).reshape(2, 3, 4, 5)
-P, Q = tl.tensor([1, 0, 1]), tl.tensor([2, 2, 0])
-K = tl.tensor([[1], [0]])
+ROWS, COLUMNS = tl.tensor([1, 0, 1]), tl.tensor([2, 2, 0])         # positions that pick together
+IN_A_COLUMN = tl.tensor([[1], [0]])                                 # and that broadcast to them
 
 
 @pytest.mark.parametrize("pick", [
@@ -33,28 +33,28 @@ K = tl.tensor([[1], [0]])
     lambda x, i, j, k: x[i[0], j], lambda x, i, j, k: x[:, 1, :, i],
 ])
 def test_tensors_of_positions_pick_together(pick):
-    compare(pick, (X, P, Q, K))
-    compare(lambda x: pick(x, P, Q, K), (X,))
+    compare(pick, (X, ROWS, COLUMNS, IN_A_COLUMN))
+    compare(lambda x: pick(x, ROWS, COLUMNS, IN_A_COLUMN), (X,))
 
 
-A, B = tl.tensor([True, True, False, False]), tl.tensor([True, False, True, False])
-M, N = tl.tensor([7, -7, 7, -7, 6]), tl.tensor([3, 3, -3, -3, 2])
+BOOLS, OTHERS = tl.tensor([True, True, False, False]), tl.tensor([True, False, True, False])
+INTEGERS, DIVISORS = tl.tensor([7, -7, 7, -7, 6]), tl.tensor([3, 3, -3, -3, 2])
 
 
 @pytest.mark.parametrize("call, args", [
-    (lambda a, b: (a + b, a * b, tl.maximum(a, b), tl.minimum(a, b)), (A, B)),
-    (lambda a, b: (a < b, a <= b, a > b, a >= b, a == b, a != b), (A, B)),
-    (lambda a, b: (tl.stack([a, b]).amax(1), tl.stack([a, b]).amin(0)), (A, B)),
-    (lambda a, b: (tl.floor_divide(a, b), tl.remainder(a, b), a // b, a % b), (M, N)),
-    (lambda a, b: (tl.fmod(a, b), tl.div(a, b, rounding_mode="trunc")), (M, N)),
-    (lambda a, b: (a.ceil(), a.floor(), a.round(), b.ceil()), (M, N)),
-    (lambda a, b: (tl.floor_divide(a, b), tl.remainder(a, b)), (M * 1.5, N * 1.25)),
+    (lambda a, b: (a + b, a * b, tl.maximum(a, b), tl.minimum(a, b)), (BOOLS, OTHERS)),
+    (lambda a, b: (a < b, a <= b, a > b, a >= b, a == b, a != b), (BOOLS, OTHERS)),
+    (lambda a, b: (tl.stack([a, b]).amax(1), tl.stack([a, b]).amin(0)), (BOOLS, OTHERS)),
+    (lambda a, b: (tl.floor_divide(a, b), tl.remainder(a, b), a // b, a % b), (INTEGERS, DIVISORS)),
+    (lambda a, b: (tl.fmod(a, b), tl.div(a, b, rounding_mode="trunc")), (INTEGERS, DIVISORS)),
+    (lambda a, b: (a.ceil(), a.floor(), a.round(), b.ceil()), (INTEGERS, DIVISORS)),
+    (lambda a, b: (tl.floor_divide(a, b), tl.remainder(a, b)), (INTEGERS * 1.5, DIVISORS * 1.25)),
     (lambda x: (*x.max(0), *x.min(0)), (tl.tensor(3.0),)),
     (lambda x: (x.softmax(0), x.log_softmax(0)), (tl.tensor(3.0),)),
     (lambda x: (tl.zeros_like(x) + x, tl.full_like(x, 2.5), x.clone().fill_(3)), (X,)),
     (lambda x: x.reshape(0, 4), (tl.ones(0, 2),)),
-    (lambda x: x.index_add(1, Q[:2], x[:, :2]), (X[:, :, :2, 0],)),
-    (lambda x: F.one_hot(x, 5), (P,)),
+    (lambda x: x.index_add(1, COLUMNS[:2], x[:, :2]), (X[:, :, :2, 0],)),
+    (lambda x: F.one_hot(x, 5), (ROWS,)),
 ])
 def test_rarer_forms(call, args):
     compare(call, args)
@@ -115,7 +115,7 @@ def test_what_a_loop_keeps_for_its_gradient_is_refused():
 # ---- what is refused -----------------------------------------------------------------------------
 
 @pytest.mark.parametrize("function, args, words", [
-    (lambda x: F.one_hot(x), (P,), "one_hot .* takes a number of classes that is given"),
+    (lambda x: F.one_hot(x), (ROWS,), "one_hot .* takes a number of classes that is given"),
 ])
 def test_forms_without_a_counterpart(function, args, words):
     with pytest.raises(UnsupportedOperatorError, match=words):

@@ -299,11 +299,17 @@ def test_a_network_is_asked_for_as_torchvision_is():
             models.resnet18(**trained)
 
 
-def test_a_loop_that_is_joined_runs_alone():
-    from tensorlib.distributed.algorithms.join import Join
+def test_a_loop_is_joined_where_one_process_is_all_or_nothing_is_to_be_waited_for(monkeypatch):
+    from tensorlib.distributed.algorithms import join
 
-    with Join([tl.nn.Linear(1, 1)]), Join([], enable=False, throw_on_early_termination=True):
-        pass
+    with join.Join([tl.nn.Linear(1, 1)]) as joined:
+        assert joined is None
+    monkeypatch.setattr(join, "is_initialized", lambda: True)
+    monkeypatch.setattr(join, "get_world_size", lambda: 2)
+    with join.Join([], enable=False, throw_on_early_termination=True) as joined:
+        assert joined is None
+    with pytest.raises(NotImplementedError, match="DistributedSampler"):
+        join.Join([tl.nn.Linear(1, 1)])
 
 
 def test_small_names_do_what_they_say():
