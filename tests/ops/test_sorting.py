@@ -80,7 +80,7 @@ def with_ties(rows, n, dtype):
 
 
 @each("dtype", [tl.uint8, tl.int32, tl.int64, tl.float16, tl.float32, tl.float64])
-@each("n", [1, 2, 7, 16, 17, 33, 64, 65, 128, 150, 511, 1000, 2500])
+@each("n", [1, 2, 7, 8, 9, 16, 17, 33, 64, 65, 128, 150, 511, 1000, 2500])
 def test_rows_of_every_length_are_put_in_order_and_chosen_from(n, dtype):
     """Both sides of the lengths and the numbers from which on other loops do it, on more rows than
     are done at once."""
