@@ -392,3 +392,14 @@ def test_constructors_are_public():
     assert isinstance(tensor(1), Tensor) and tensor.__module__ == tensorlib.__name__
     with pytest.raises(RuntimeError):
         tensor(1, device="cuda")
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("diagonal", [-400, -3, 0, 1, 250])
+@pytest.mark.parametrize("shape", [(3, 200), (200, 3), (2, 130, 140), (700, 900), (0, 200)])
+def test_triangles_of_short_and_long_rows(shape, diagonal, upper):
+    x = np.random.default_rng(0).normal(size=shape)
+    wanted = (np.triu if upper else np.tril)(x, diagonal)
+    for given in (tensorlib.from_numpy(x), tensorlib.from_numpy(x).mT.contiguous().mT):
+        found = given.triu(diagonal) if upper else given.tril(diagonal)
+        assert np.array_equal(found, wanted)
