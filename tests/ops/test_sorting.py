@@ -146,6 +146,17 @@ def most_frequent(row):
     return values[counts.argmax()]
 
 
+@pytest.mark.parametrize("row", [[], [True], [False] * 3, [True, False, True] * 300], ids=len)
+def test_bools_that_there_are_and_how_often(row):
+    x = np.array(row, bool)
+    values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
+    assert tl.tensor(x).unique().tolist() == values.tolist()
+    assert [part.tolist() for part in tl.tensor(x).unique(return_counts=True)] == [
+        values.tolist(), counts.tolist()]
+    assert [part.tolist() for part in tl.tensor(x).unique(return_inverse=True)] == [
+        values.tolist(), inverse.tolist()]
+
+
 def test_orders_are_taken_of_what_is_laid_out_otherwise():
     array = np.random.default_rng(0).normal(size=(5, 7, 3))
     x = tl.tensor(array).permute(2, 0, 1)[:, ::-1]
