@@ -1,4 +1,5 @@
-"""Loops of arithmetic and comparison on two floating-point inputs, and of powers of integers.
+"""Loops of arithmetic and comparison on two floating-point inputs, and of powers and shifts of
+integers.
 
 Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`).
 """
@@ -387,6 +388,25 @@ cdef void heaviside_run(const number* a, const number* b, number* y,
         y[i] = b[i] if a[i] == 0 else <number>(a[i] > 0)
 
 
+# NumPy's loop of bytes takes one after the other. By 8 places or more, as by negative ones, nothing
+# is left.
+
+cdef void left_shift_run(const uint8_t* x, const uint8_t* by, uint8_t* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := x << by, by doubling: vectors shift no bytes"""
+    cdef Py_ssize_t i
+    cdef uint8_t moved, more, places
+    for i in range(n):
+        moved, places = x[i], by[i]
+        more = <uint8_t>(moved + moved)
+        moved = more if places & 1 else moved
+        more = <uint8_t>(4 * moved)
+        moved = more if places & 2 else moved
+        more = <uint8_t>(16 * moved)
+        moved = more if places & 4 else moved
+        y[i] = moved if places < 8 else 0
+
+
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     return rows_for(FLOATS, [
@@ -430,6 +450,8 @@ def table():
              <size_t>&heaviside_run[int32_t], <size_t>&heaviside_run[int64_t],
              <size_t>&heaviside_run[uint16_t], <size_t>&heaviside_run[uint32_t],
              <size_t>&heaviside_run[uint64_t]),
+    ], 2) + rows_for(("uint8", "int8"), [
+        ("bitwise_left_shift", <size_t>&left_shift_run, <size_t>&left_shift_run),
     ], 2) + [row for sign in ("", "u") for row in rows_for(
         (sign + "int8", sign + "int16", sign + "int32", sign + "int64"), [
             ("pow", <size_t>&whole_pow_run[uint8_t], <size_t>&whole_pow_run[uint16_t],

@@ -16,9 +16,31 @@
 
 typedef int64_t rank_vector __attribute__((vector_size(RANK_BYTES), aligned(8), may_alias));
 
+#define NUMBERED 8             /* elements of a row whose ranks differ by their positions, too */
+
+/* ranks[i] := the place of key i of n <= NUMBERED in the sorted row; equal ones stay in order */
+static void few_ranks(const int64_t* keys, Py_ssize_t n, int64_t* ranks) {
+    static const int64_t numbers[NUMBERED] = {0, 1, 2, 3, 4, 5, 6, 7};
+    int64_t row[NUMBERED] = {0};
+    for (Py_ssize_t i = 0; i < n; i++) row[i] = keys[i];
+    for (Py_ssize_t i = 0; i < n; i += RANK_LANES) {
+        rank_vector x = *(const rank_vector*)(row + i), count = {0};
+        rank_vector number = *(const rank_vector*)(numbers + i);
+        for (Py_ssize_t j = 0; j < n; j++) {
+            rank_vector other = (rank_vector){0} + row[j];
+            count -= (other < x) | ((other == x) & (number > j));
+        }
+        *(rank_vector*)(ranks + i) = count;
+    }
+}
+
 /* places[r] := the positions that sort row r of `rows` rows of n <= RANKED keys */
 static void rank_rows(const int64_t* keys, int64_t* places, Py_ssize_t rows, Py_ssize_t n) {
     int64_t row[RANKED], counts[RANKED];
+    for (; n <= NUMBERED && rows > 0; rows--, keys += n, places += n) {
+        few_ranks(keys, n, counts);
+        for (Py_ssize_t i = 0; i < n; i++) places[counts[i]] = i;
+    }
     for (; rows > 0; rows--, keys += n, places += n) {
         memcpy(row, keys, n * 8);
         for (Py_ssize_t i = n; i % RANK_GROUP; i++) row[i] = 0;      /* whose places nobody reads */
@@ -44,24 +66,12 @@ static void rank_rows(const int64_t* keys, int64_t* places, Py_ssize_t rows, Py_
     }
 }
 
-#define NUMBERED 8             /* elements of a row whose ranks differ by their positions, too */
-
 /* The position of the key, of n <= NUMBERED, that would come to place `rank` of the sorted row. To
    look for it among all ranks takes a third of the time that the order of the row does. */
 static Py_ssize_t place_of_rank(const int64_t* keys, Py_ssize_t n, Py_ssize_t rank) {
-    static const int64_t numbers[NUMBERED] = {0, 1, 2, 3, 4, 5, 6, 7};
-    int64_t row[NUMBERED] = {0}, ranks[NUMBERED];
+    int64_t ranks[NUMBERED];
     Py_ssize_t place = 0;
-    for (Py_ssize_t i = 0; i < n; i++) row[i] = keys[i];
-    for (Py_ssize_t i = 0; i < n; i += RANK_LANES) {
-        rank_vector x = *(const rank_vector*)(row + i), count = {0};
-        rank_vector number = *(const rank_vector*)(numbers + i);
-        for (Py_ssize_t j = 0; j < n; j++) {
-            rank_vector other = (rank_vector){0} + row[j];
-            count -= (other < x) | ((other == x) & (number > j));
-        }
-        *(rank_vector*)(ranks + i) = count;
-    }
+    few_ranks(keys, n, ranks);
     for (Py_ssize_t i = 0; i < n; i++) place |= i & -(Py_ssize_t)(ranks[i] == rank);
     return place;
 }

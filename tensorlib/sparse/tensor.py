@@ -1,5 +1,6 @@
 """`SparseTensor`: the positions and the values of the elements that are stored."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -115,8 +116,9 @@ class SparseTensor(Tensor, dispatches=False):
 
     def flat(self) -> Tensor:
         """The positions as numbers in the order of elements."""
-        flat = self._indices_.new_zeros((self._nnz(),))
-        for index, size in zip(self._indices_, self.shape):
+        rows = list(self._indices_)
+        flat = rows[0] if rows else self._indices_.new_zeros((self._nnz(),))
+        for index, size in zip(rows[1:], self.shape[1:]):
             flat = flat * size + index
         return flat
 
@@ -158,7 +160,7 @@ class SparseTensor(Tensor, dispatches=False):
         """The tensor with its zeros."""
         values = self._values_ if dtype is None else self._values_.to(dtype)
         sizes, sparse = tuple(self.shape), self.sparse_dim()
-        count = int(np.prod(sizes[:sparse], dtype=np.int64))
+        count = math.prod(sizes[:sparse])
         flat = values.new_zeros((count, *sizes[sparse:]))
         return flat.index_add(0, self.flat(), values).reshape(sizes)
 

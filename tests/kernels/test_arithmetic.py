@@ -256,3 +256,11 @@ def test_clamp_and_relu_of_integers(table, dtype):
 def test_relu_keeps_nan(table):
     got = table["relu", "float32", "float32"](np.array([NAN, -1, 2, -INF], "float32"))
     np.testing.assert_array_equal(got, np.array([NAN, 0, 2, 0], "float32"))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_bytes_are_moved_left_by_any_number_of_places(table, dtype):
+    every = np.arange(256, dtype="uint8").view(dtype)
+    x, places = np.meshgrid(every, every)
+    np.testing.assert_array_equal(table["bitwise_left_shift", dtype, dtype, dtype](x, places),
+                                  np.left_shift(x, places))

@@ -6,6 +6,7 @@ from cases import each
 
 import tensorlib as tl
 from tensorlib.nn import functional as F
+from tensorlib.nn.functional import pooling
 from tensorlib.testing import assert_close
 
 
@@ -142,3 +143,16 @@ def test_fractional_pools_of_no_images(ndim):
     assert pool(tl.ones(0, *sizes), 2, output_size=2).shape == (0, *(2,) * ndim)
     with pytest.raises(RuntimeError, match="non-zero size for non-batch dimensions"):
         pool(tl.ones(1, 0, *sizes), 2, output_size=2)
+
+
+@pytest.mark.parametrize("kept, pool", [
+    ("plain_maxima_sizes", lambda x, at: F.max_pool2d(x, (2, 2), (2, 1), (1, 0))),
+    ("plain_means_sizes", lambda x, at: F.avg_pool2d(x, (2, 2), divisor_override=3)),
+    ("plain_unpooled_sizes", lambda x, at: F.max_unpool2d(x, at, 2, output_size=[9, 8])),
+])
+def test_sizes_of_windows_are_found_once_for_each_shape(kept, pool):
+    sizes = getattr(pooling, kept)
+    sizes.cache_clear()
+    for _ in range(3):
+        pool(tl.ones(1, 2, 4, 4), tl.arange(16).reshape(1, 1, 4, 4).expand(1, 2, 4, 4))
+    assert sizes.cache_info()[:2] == (2, 1)

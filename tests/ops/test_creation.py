@@ -431,3 +431,14 @@ def test_a_range_warns_where_it_is_called():
     with pytest.warns(UserWarning, match="range is deprecated") as caught:
         tensorlib.range(0, 1)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("diagonal", [-400, -3, 0, 1, 250])
+@pytest.mark.parametrize("shape", [(3, 200), (200, 3), (2, 130, 140), (700, 900), (0, 200)])
+def test_triangles_of_short_and_long_rows(shape, diagonal, upper):
+    x = np.random.default_rng(0).normal(size=shape)
+    wanted = (np.triu if upper else np.tril)(x, diagonal)
+    for given in (tensorlib.from_numpy(x), tensorlib.from_numpy(x).mT.contiguous().mT):
+        found = given.triu(diagonal) if upper else given.tril(diagonal)
+        assert np.array_equal(found, wanted)

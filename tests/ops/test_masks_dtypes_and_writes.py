@@ -75,6 +75,17 @@ def test_products_and_a_sum_keep_integers_integers():
     assert tl.add(m, m.float(), alpha=0.5).tolist() == [[1.5, 1.5]] * 2
 
 
+@pytest.mark.parametrize("beta", [1, 0.3])
+def test_products_and_a_sum_round_once_with_alpha(beta):
+    m, v, b = tl.randn(8, 8), tl.randn(8), tl.randn(2, 8, 8)
+    for found, product, other in (
+            (tl.addmm(m, m, m, beta=beta, alpha=0.7), m @ m, m),
+            (tl.addmv(v, m, v, beta=beta, alpha=0.7), m @ v, v),
+            (tl.addr(m, v, v, beta=beta, alpha=0.7), tl.outer(v, v), m),
+            (tl.baddbmm(b, b, b, beta=beta, alpha=0.7), b @ b, b)):
+        assert found.equal((other * beta).add(product, alpha=0.7))
+
+
 @pytest.mark.parametrize("p", [-1, 0.5, 1, 1.5, 2, 3, float("inf")])
 def test_the_gradient_of_a_norm_is_finite_at_its_corners(p):
     for values in ([0.0, 0.0, 3.0], [0.0, 0.0, 0.0]):

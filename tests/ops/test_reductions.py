@@ -176,6 +176,20 @@ def test_expanded_dims_change_no_bit(dtype, kept, shape):
             assert np.array_equal(found, expected, equal_nan=True), (name, dim)
 
 
+@pytest.mark.parametrize("dims", [1, (0, 1), (1, 2), None], ids=str)
+def test_what_repetitions_do_not_change_is_found_without_them(dims):
+    once = tl.arange(-7, 8, dtype=tl.int32).reshape(3, 1, 5)
+    many = once.expand(3, 2**34, 5)                       # whose copy would take a terabyte
+    assert many.sum(dims).equal(once.sum(dims) * 2**34)
+    for x in (once, once.float(), once.to(tl.uint8), once > 0):
+        repeated = x.expand(3, 2**34, 5)
+        for name in ("amax", "amin"):
+            assert getattr(repeated, name)(dims).equal(getattr(x, name)(dims))
+    for name in ("any", "all"):
+        assert getattr((once > 0).expand(many.shape), name)(dims).equal(
+            getattr(once > 0, name)(dims))
+
+
 @pytest.mark.parametrize("dtype", [tl.float32, tl.float64])
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_rows_of_slices_with_gaps_change_no_bit(dtype, step):

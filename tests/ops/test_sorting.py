@@ -80,7 +80,7 @@ def with_ties(rows, n, dtype):
 
 
 @each("dtype", [tl.uint8, tl.int32, tl.int64, tl.float16, tl.float32, tl.float64])
-@each("n", [1, 2, 7, 16, 17, 33, 64, 65, 128, 150, 511, 1000, 2500])
+@each("n", [1, 2, 7, 8, 9, 16, 17, 33, 64, 65, 128, 150, 511, 1000, 2500])
 def test_rows_of_every_length_are_put_in_order_and_chosen_from(n, dtype):
     """Both sides of the lengths and the numbers from which on other loops do it, on more rows than
     are done at once."""
@@ -144,6 +144,17 @@ def test_numbers_of_any_bits_are_put_in_order(n, dtype):
 def most_frequent(row):
     values, counts = np.unique(row, return_counts=True)
     return values[counts.argmax()]
+
+
+@pytest.mark.parametrize("row", [[], [True], [False] * 3, [True, False, True] * 300], ids=len)
+def test_bools_that_there_are_and_how_often(row):
+    x = np.array(row, bool)
+    values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
+    assert tl.tensor(x).unique().tolist() == values.tolist()
+    assert [part.tolist() for part in tl.tensor(x).unique(return_counts=True)] == [
+        values.tolist(), counts.tolist()]
+    assert [part.tolist() for part in tl.tensor(x).unique(return_inverse=True)] == [
+        values.tolist(), inverse.tolist()]
 
 
 def test_orders_are_taken_of_what_is_laid_out_otherwise():

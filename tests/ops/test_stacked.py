@@ -1,10 +1,13 @@
 """Tensors side by side and on diagonals, without a gradient as with one."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from cases import each
 
 import tensorlib as tl
+from tensorlib.ops.shape import stacking
 
 STACKS = {"hstack": np.hstack, "vstack": np.vstack, "dstack": np.dstack,
           "column_stack": np.column_stack}
@@ -48,3 +51,10 @@ def test_diagonals_of_matrices_and_zeros_elsewhere(shape, offset, dtype):
         assert tl.equal(x.diag_embed(offset, 0, -1), want.movedim((-2, -1), (0, -1)))
         if x.ndim == 1:
             assert tl.equal(x.diag(offset), want)
+
+
+def test_choices_among_few_are_found_once():
+    stacking.kept_choices.cache_clear()
+    for x in (tl.arange(5), tl.arange(5) * 2, tl.arange(100)):
+        assert tl.combinations(x, 3).tolist() == list(map(list, combinations(x.tolist(), 3)))
+    assert stacking.kept_choices.cache_info()[:2] == (1, 1)

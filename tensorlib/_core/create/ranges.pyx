@@ -12,11 +12,11 @@ from tensorlib._core.base.dtypes cimport (
     default_float,
 )
 from tensorlib._core.base.items cimport floating
-from tensorlib._core.base.work cimport run_alone
+from tensorlib._core.base.work cimport run_alone, share
 from tensorlib._core.create.creation cimport (
     Bits, allotted, check_options, chosen_dtype, finish, number_bits, plain_number, run_over, zero,
 )
-from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib._core.tensor.tensor cimport Tensor, new_like
 from tensorlib._core.tiles.copies cimport cast, packed_copy
 
 from tensorlib._core.interpreters.recording import UnsupportedDtype
@@ -25,6 +25,7 @@ from tensorlib._core.tensor.numbers import OutOfRangeError
 
 cdef enum:
     RAMP_GRAIN = 1 << 15         # elements written by a thread at once
+    LONG = 384                   # bytes of a row from which on its parts are copied by themselves
 
 
 # ---- evenly spaced -------------------------------------------------------------------------------
@@ -293,34 +294,47 @@ def triangle(Tensor x, Py_ssize_t diagonal, bint upper):
     """A copy of `x` with zeros below (`upper`) or above a diagonal of the last two dims."""
     cdef Triangle of
     cdef Tensor y
+    cdef Py_ssize_t rows
     if x.ndim_ < 2:
         raise RuntimeError(f"{'triu' if upper else 'tril'}: input must have at least 2 dims, got "
                            f"{x.ndim_}")
-    y = packed_copy(x, x.type)
     of.rows, of.cols, of.size = x.dims[x.ndim_ - 2], x.dims[x.ndim_ - 1], ITEMSIZE[x.type]
-    of.y, of.diagonal, of.upper = y.data_pointer, min(max(diagonal, -of.rows), of.cols), upper
-    run_alone(clear_triangle, &of, of.y, x.numel_ // of.cols if of.cols else 0)
+    of.diagonal, of.upper = min(max(diagonal, -of.rows), of.cols), upper
+    rows = x.numel_ // of.cols if of.cols else 0
+    if x.packed and of.cols * of.size >= LONG:
+        y = new_like(x, x.type)
+        of.x, of.y = x.data_pointer, y.data_pointer
+        share(write_triangle, &of, of.y, rows, 1 + RAMP_GRAIN // of.cols, x.numel_ < RAMP_GRAIN)
+    else:
+        y = packed_copy(x, x.type)
+        of.x, of.y = NULL, y.data_pointer
+        run_alone(write_triangle, &of, of.y, rows)
     return y
 
 
 cdef struct Triangle:
+    const char* x                # or NULL, of what y has already
     char* y
     Py_ssize_t rows, cols, size, diagonal
     bint upper
 
 
-cdef void clear_triangle(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Zeros what goes in rows [begin, end) of the matrices"""
-    cdef Triangle* of = <Triangle*>context
-    cdef Py_ssize_t row, first, last
-    cdef char* place = of.y
+cdef void write_triangle(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Rows [begin, end) of the matrices: zeros of what goes, and a copy of the rest"""
+    cdef Triangle of = (<Triangle*>context)[0]
+    cdef Py_ssize_t row, first, last, width = of.cols * of.size
+    cdef char* place = of.y + begin * width
     for row in range(begin, end):
         first = 0 if of.upper else row % of.rows + of.diagonal + 1
         last = row % of.rows + of.diagonal if of.upper else of.cols
-        first, last = max(first, <Py_ssize_t>0), min(last, of.cols)
+        first = min(max(first, <Py_ssize_t>0), of.cols) * of.size
+        last = max(min(last, of.cols) * of.size, first)
         if first < last:
-            memset(place + first * of.size, 0, (last - first) * of.size)
-        place += of.cols * of.size
+            memset(place + first, 0, last - first)
+        if of.x != NULL:
+            memcpy(place, of.x + row * width, first)
+            memcpy(place + last, of.x + row * width + last, width - last)
+        place += width
 
 
 # ---- places in a triangle ------------------------------------------------------------------------

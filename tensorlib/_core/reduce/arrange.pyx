@@ -1,13 +1,15 @@
 """How tensors are arranged for a reduction: any layout and any dims become (outer, n, inner), which
 the kernels reduce over n. `sizes` are these three and two steps: see schedule.pxd."""
 
+from libc.stdint cimport uint64_t
+
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype
 from tensorlib._core.base.epochs cimport work_begins, work_ends
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, sizes_of
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.reduce.schedule cimport (
-    ALL, ANY, GAPPED_BYTES, Gaps, MAX, MIN, NO_LOOP, NO_MEMORY, RELEASE_GIL, SUM, added_up,
-    gapped_run, has_gapped, reduce_run, reduced_in,
+    ALL, ANY, GAPPED_BYTES, Gaps, MAX, MIN, NO_LOOP, NO_MEMORY, PROD, RELEASE_GIL, SUM,
+    added_up, gapped_run, has_gapped, reduce_run, reduced_in,
 )
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed_copy
@@ -30,6 +32,14 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
     cdef int n_last = last_reduced(x, n_reduced, reduced, last)
     cdef Tensor source, out
     cdef Gaps gaps
+    cdef Py_ssize_t times = 1
+    if not x.packed and kind != PROD and is_exact(kind, x.type):
+        source = taken_once(x, n_reduced, reduced, &times)
+        if times != 1:
+            out = fold(kind, source, n_reduced, reduced, keepdim, result)
+            if kind == SUM:
+                multiply(<uint64_t*>out.data_pointer, out.numel_, <uint64_t>times)
+            return out
     if not n_last and lies_in_rows(x, n_reduced, reduced, sizes, &gaps):
         if has_gapped(kind, x.type):
             out = new_reduced(x, n_reduced, reduced, keepdim, result)
@@ -43,6 +53,28 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
     if out.numel_:
         fold_to(kind, source, NULL, sizes, out)
     return out
+
+
+cdef Tensor taken_once(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* times):
+    """`x` without the repetitions along reduced dims that are expanded; writes how often each of
+    its elements is there."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int d, k
+    for d in range(x.ndim_):
+        dims[d] = x.dims[d]
+    for k in range(n_reduced):
+        d = reduced[k]
+        if x.steps[d] == 0 and dims[d] > 1:
+            times[0] *= dims[d]
+            dims[d] = 1
+    return x if times[0] == 1 else new_view(x, x.ndim_, dims, x.steps, x.data_pointer)
+
+
+cdef void multiply(uint64_t* sums, Py_ssize_t n, uint64_t times) noexcept nogil:
+    """sums *= times, without what overflows"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        sums[i] *= times
 
 
 cdef bint is_exact(int kind, int dtype) noexcept:

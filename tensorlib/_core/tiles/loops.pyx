@@ -157,8 +157,7 @@ for _cost, _names in ((2, "exp exp2 expm1 log log2 log10 log1p sigmoid tanh sqrt
     COSTS.update(dict.fromkeys(_names.split(), _cost))
 
 
-# Loops of NumPy's that are as fast with one number, at either place, as with two runs; but for left
-# shifts of bytes.
+# Loops of NumPy's that are as fast with one number, at either place, as with two runs.
 cdef frozenset WITH_NUMBERS = frozenset(
     "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift".split())
 
@@ -206,8 +205,7 @@ def fill_from_ufuncs(str name, int arity, ufuncs, bint bools, bint complex_numbe
                 continue
             set_loop(name, dtype, <void*>u.functions[row],
                      u.data[row] if u.data != NULL else NULL, arity, result, True)
-            if name in WITH_NUMBERS and ITEMSIZE[dtype] > (1 if "left" in name else 0) and (
-                    dtype != BOOL):
+            if name in WITH_NUMBERS and dtype != BOOL:
                 loops[dtype].with_number, loops[dtype].commutes = loops[dtype].run, True
 
 

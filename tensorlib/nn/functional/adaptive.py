@@ -9,7 +9,7 @@ import numpy as np
 from tensorlib import is_grad_enabled
 from tensorlib._core.layers import windows as kernels
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.convolution import sizes_of
+from tensorlib.nn.functional.convolution import are_plain, sizes_of
 from tensorlib.nn.functional.elementwise_losses import require_floating
 from tensorlib.nn.functional.pooling import (
     Pooled,
@@ -62,12 +62,6 @@ def require_planes(name, input, n, output_size):
                          f"sizes, got shape {tuple(input.shape)}")
 
 
-def are_plain(output_size):
-    """Whether sizes are ints, or a tuple of them, by which a cache finds what follows from them."""
-    return type(output_size) is int or type(output_size) is tuple and (
-        set(map(type, output_size)) == {int})
-
-
 def means_of(name, n, shape, output_size):
     """The operation that takes the means, and what it takes beside the tensor."""
     spatial = planes_in(name, shape, n)
@@ -84,7 +78,7 @@ def adaptive_means(name, n, input, output_size):
     """The means of windows: of all elements, of equal windows, or of windows that differ."""
     require_floating(name, input)
     require_planes(name, input, n, output_size)
-    find = plain_means_of if are_plain(output_size) else means_of
+    find = plain_means_of if are_plain((output_size,)) else means_of
     operation, given_sizes = find(name, n, input.shape, output_size)
     return operation(input, *given_sizes)
 
@@ -126,7 +120,7 @@ def adaptive_maxima(name, n, input, output_size, return_indices):
     """The maxima of windows, one after the other, and their places in the plane."""
     require_floating(name, input)
     require_planes(name, input, n, output_size)
-    find = plain_maxima_of if are_plain(output_size) else maxima_of
+    find = plain_maxima_of if are_plain((output_size,)) else maxima_of
     sizes, values_alone = find(name, n, input.shape, output_size)
     if not math.prod(sizes):
         empty = input.new_zeros((*input.shape[:-n], *sizes))

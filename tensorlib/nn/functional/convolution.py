@@ -268,13 +268,13 @@ def padded(name, padding, kernel, stride, dilation, n):
     return sizes_of(name, "padding", padding, n), (0,) * n
 
 
-INTS, PLAIN = {int}, (int, str)
+INTS, PLAIN = {int, type(None)}, (int, type(None), str)
 
 
 def are_plain(values):
-    """Whether all are ints, tuples of ints or strings, so that equal ones mean the same."""
+    """Whether all are ints, tuples of ints, None or strings: equal ones mean the same."""
     for x in values:
-        if {*map(type, x)} != INTS if type(x) is tuple else type(x) not in PLAIN:
+        if not {*map(type, x)} <= INTS if type(x) is tuple else type(x) not in PLAIN:
             return False
     return True
 

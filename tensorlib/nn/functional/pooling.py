@@ -11,7 +11,7 @@ from tensorlib import is_grad_enabled, zeros
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.layers import windows as kernels
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.convolution import out_size, sizes_of
+from tensorlib.nn.functional.convolution import are_plain, out_size, sizes_of
 from tensorlib.nn.functional.elementwise_losses import require_floating
 from tensorlib.nn.functional.integers import in_doubles
 from tensorlib.ops.adjoints import forward_and_back, planes_alone, turned_by_back
@@ -187,12 +187,6 @@ def planes_in(name, shape, n):
     return shape[-n:]
 
 
-def are_ints(kernel, stride, padding, other=0):
-    """Whether sizes are plain ints, by which a cache finds what follows from them."""
-    return type(kernel) is type(padding) is type(other) is int and (
-        stride is None or type(stride) is int)
-
-
 def pool_sizes(name, spatial, kernel, stride, padding, dilation, ceil_mode):
     """Sizes of windows and how many there are along each dim: the arguments of `max_pool`.
 
@@ -256,7 +250,8 @@ def max_pooled(name, n, input, kernel_size, stride, padding, dilation, ceil_mode
     plain = input.is_floating_point()
     if not plain:
         refuse_types(name, input)
-    find = plain_maxima_sizes if are_ints(kernel_size, stride, padding, dilation) else maxima_sizes
+    plain_sizes = are_plain((kernel_size, stride, padding, dilation))
+    find = plain_maxima_sizes if plain_sizes else maxima_sizes
     sizes = find(name, n, input.shape, kernel_size, stride, padding, dilation, bool(ceil_mode))
     if plain:
         if not (return_indices or input.requires_grad and is_grad_enabled()):
@@ -273,8 +268,8 @@ def mean_pooled(name, n, input, kernel_size, stride, padding, ceil_mode, counts,
     plain = input.is_floating_point()
     if not plain:
         refuse_types(name, input)
-    find = plain_means_sizes if are_ints(kernel_size, stride, padding, divisor or 0) else (
-        means_sizes)
+    plain_sizes = are_plain((kernel_size, stride, padding, divisor))
+    find = plain_means_sizes if plain_sizes else means_sizes
     sizes, negated = find(name, n, input.shape, kernel_size, stride, padding, bool(ceil_mode),
                           bool(counts), divisor)
 
@@ -387,21 +382,31 @@ def avg_pool3d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=Fal
 
 # ---- back from maxima, and powers ----------------------------------------------------------------
 
-def unpooled(name, n, input, indices, kernel_size, stride, padding, output_size):
-    """Planes of zeros with the elements at their places."""
-    require_floating(name, input)
-    planes = planes_of(name, input, n)
-    kernel = sizes_of(name, "kernel_size", kernel_size, n, 1)
+def unpooled_sizes(name, n, shape, kernel, stride, padding, output_size):
+    """The sizes of the planes that maxima are put back into. Raises: RuntimeError, ValueError."""
+    planes = planes_in(name, shape, n)
+    kernel = sizes_of(name, "kernel_size", kernel, n, 1)
     stride = kernel if stride is None else sizes_of(name, "stride", stride, n, 1)
     padding = sizes_of(name, "padding", padding, n)
     spatial = tuple((o - 1) * s + k - 2 * p for o, s, k, p in zip(planes, stride, kernel, padding))
-    if output_size is not None:
-        wanted = tuple(map(as_int, output_size))[-n:]
-        if len(wanted) != n or any(not s - t < w < s + t for s, t, w in zip(
-                spatial, stride, wanted)):
-            raise ValueError(f"{name}: invalid output_size {tuple(output_size)}, near {spatial} is "
-                             "expected")
-        spatial = wanted
+    if output_size is None:
+        return spatial
+    wanted = tuple(map(as_int, output_size))[-n:]
+    if len(wanted) != n or any(not s - t < w < s + t for s, t, w in zip(spatial, stride, wanted)):
+        raise ValueError(f"{name}: invalid output_size {output_size}, near {spatial} is expected")
+    return wanted
+
+
+plain_unpooled_sizes = lru_cache(256)(unpooled_sizes)
+
+
+def unpooled(name, n, input, indices, kernel_size, stride, padding, output_size):
+    """Planes of zeros with the elements at their places."""
+    require_floating(name, input)
+    output_size = None if output_size is None else tuple(output_size)
+    plain_sizes = are_plain((kernel_size, stride, padding, output_size))
+    find = plain_unpooled_sizes if plain_sizes else unpooled_sizes
+    spatial = find(name, n, input.shape, kernel_size, stride, padding, output_size)
     if indices.shape != input.shape or indices.dtype.name != "int64":
         raise RuntimeError(f"{name}: indices should be int64 and of the input's shape, got "
                            f"{indices.dtype} of shape {tuple(indices.shape)}")

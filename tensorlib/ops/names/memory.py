@@ -70,10 +70,15 @@ def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, 
                          requires_grad=requires_grad)
 
 
+INTS = {int}
+
+
 def ints(name, word, values):
     """The ints of a sequence, as a tuple. Raises: TypeError."""
     if not isinstance(values, (tuple, list)):
         raise TypeError(f"{name}: {word} must be a sequence of ints, got {values!r}")
+    if type(values) is tuple and {*map(type, values)} <= INTS:
+        return values
     return tuple([integer(name, f"each {word}", each) for each in values])
 
 
@@ -82,10 +87,10 @@ def extent(name, size, stride):
     if len(size) != len(stride):
         raise RuntimeError(f"{name}: sizes and strides must be of one length, got {size} and "
                            f"{stride}")
-    if any(n < 0 for n in (*size, *stride)):
+    if min((*size, *stride), default=0) < 0:
         raise RuntimeError(f"{name}: sizes and strides must not be negative, got {size} and "
                            f"{stride}")
-    return 1 + sum((n - 1) * step for n, step in zip(size, stride)) if all(size) else 0
+    return 1 + sum([(n - 1) * step for n, step in zip(size, stride)]) if all(size) else 0
 
 
 # ---- another size --------------------------------------------------------------------------------
@@ -110,13 +115,18 @@ def resize_(self, *sizes, size=None, memory_format=None):
             raise TypeError("resize_: takes sizes one by one or as size=, not both")
         sizes = (size,)
     shape = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
-    shape = tuple([integer("resize_", "each size", each) for each in shape])
-    if shape and min(shape) < 0 or prod(shape) * self.itemsize >= 2**63:
+    shape = ints("resize_", "size", shape)
+    count = prod(shape)
+    if shape and min(shape) < 0 or count * self.itemsize >= 2**63:
         raise RuntimeError(f"resize_: sizes must not be negative, or too large, got {shape}")
     refuse_gradient("resize_", self)
     if memory_format not in (None, contiguous_format, preserve_format):
         raise RuntimeError(f"resize_: memory_format must be contiguous_format, got {memory_format}")
-    count, whole = prod(shape), self.data.as_strided(
+    held = self.data
+    if count == held.numel() and held.is_contiguous():
+        self.data = held.view(shape)
+        return self
+    whole = held.as_strided(
         (self.untyped_storage().nbytes() // self.itemsize - self.storage_offset(),), (1,))
     if count > whole.numel():
         longer = self.new_empty(count)

@@ -114,6 +114,11 @@ def unique_rows(rows, inverse, counts):
 
 def unique_elements(flat, inverse, counts):
     """The elements of a vector, each once, in order, and where they are and how many if asked."""
+    if flat.dtype.kind == "b" and not inverse:
+        true = from_numpy(flat).count_nonzero().item()
+        numbers_of = np.array([flat.size - true, true])
+        values = numbers_of.nonzero()[0]
+        return values.astype(bool), None, numbers_of[values] if counts else None
     if flat.dtype.kind == "b":               # NumPy sorts these by comparisons
         flat = (flat.view(np.uint8) != 0).view(np.uint8)
     if flat.dtype.kind in "iu" and flat.size > FEW:

@@ -203,6 +203,9 @@ def with_matrix(*cases):
     return generate
 
 
+PLAIN = {int, float}
+
+
 def added_product(name, product_of):
     """beta * input + alpha * (a @ b), where beta = 0 ignores even NaN in `input`."""
     def function(input, a, b, beta, alpha):
@@ -210,13 +213,18 @@ def added_product(name, product_of):
         dtype = made.dtype
         if dtype is not a.dtype and a.dtype is b.dtype is input.dtype:     # so `autocast` has it
             input = input.to(dtype)
-        if not (type(beta) is type(alpha) is int and dtype.is_floating_point):
+        plain = type(beta) in PLAIN and type(alpha) in PLAIN
+        if not (plain and dtype.is_floating_point):
             check_factors(name, (input, made), beta=beta, alpha=alpha)
-        result = made if alpha == 1 else made * alpha
         if isinstance(beta, (int, float)) and beta == 0:
-            result = result if input.dtype == made.dtype else result + zeros_like(input)
+            result = made if alpha == 1 else made * alpha
+            result = result if input.dtype == dtype else result + zeros_like(input)
         else:
-            result = result + (input if isinstance(beta, int) and beta == 1 else input * beta)
+            other = input if isinstance(beta, int) and beta == 1 else input * beta
+            if alpha == 1:
+                result = made + other
+            else:
+                result = other.add(made, alpha=alpha) if plain else made * alpha + other
         if result.shape != made.shape:
             raise RuntimeError(f"{name}: input of shape {tuple(input.shape)} does not expand to "
                                f"the product's {tuple(made.shape)}")

@@ -99,11 +99,12 @@ def pad(input: Tensor, pad, mode="constant", value=None):
         raise NotImplementedError(f"pad: unrecognised padding mode {mode!r}")
     if value is not None and value != 0:
         raise RuntimeError(f'pad: padding mode "{mode}" takes no value, got {value!r}')
-    if len(sizes) not in (2, 4, 6) or input.ndim - len(sizes) // 2 not in (1, 2):
+    shape, n = tuple(input.shape), len(sizes) // 2
+    if not 0 < n < 4 or len(shape) - n not in (1, 2):
         raise NotImplementedError(
             f"pad: padding size {len(sizes)} is not supported for a {input.ndim}D tensor in mode "
             f"{mode!r}; 2 sizes take 2 or 3 dims, 4 take 3 or 4, 6 take 4 or 5")
-    spatial = tuple(input.shape)[input.ndim - len(sizes) // 2:]
+    spatial = shape[-n:]
     if min(sizes) < 0 or max(sizes) >= min(spatial):     # else they fit in any mode
         for size, before, after in zip(reversed(spatial), sizes[::2], sizes[1::2]):
             check_border(size, before, after, mode)
@@ -132,10 +133,12 @@ def checked_margins(input, pad):
 
 def check_border(size, before, after, mode):
     """Raises RuntimeError for padding that a dim of this size cannot fill."""
-    most = {"reflect": size - 1, "circular": size + min(before, 0) + min(after, 0)}.get(
-        mode, max(before, after))
-    if (before or after) and (
-            size == 0 or max(before, after) > most or size + before + after < 0):
+    most = larger = max(before, after)
+    if mode == "reflect":
+        most = size - 1
+    elif mode == "circular":
+        most = size + min(before, 0) + min(after, 0)
+    if (before or after) and (size == 0 or larger > most or size + before + after < 0):
         words = "" if mode != "reflect" else (
             "Padding size should be less than the corresponding input dimension: ")
         raise RuntimeError(f"pad: {words}margins of {before} and {after} don't fit a dim of size "

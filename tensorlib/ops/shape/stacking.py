@@ -1,5 +1,6 @@
 """Tensors stacked and split by the names of their dims, broadcast to one shape, and as grids."""
 
+from functools import lru_cache
 from itertools import combinations as combinations_of
 from itertools import combinations_with_replacement
 from operator import index as as_int
@@ -334,7 +335,8 @@ def combinations(input: Tensor, r=2, with_replacement=False):
     check_room("combinations", rows, 8 * r)
     if r == 2:                                   # the places of a triangle
         return input[FUNCTIONS["triu_indices"](n, n, 0 if with_replacement else 1).t()]
-    return input[from_numpy(within_memory("combinations", lambda: choices(
+    find = kept_choices if rows * r <= KEPT else choices
+    return input[from_numpy(within_memory("combinations", lambda: find(
         n, r, bool(with_replacement))))]
 
 
@@ -352,6 +354,10 @@ def choices(n, r, again):
         rows = np.column_stack((np.repeat(rows, counts, axis=0), column))
         first = column if again else column + 1
     return rows
+
+
+KEPT = 1 << 10               # numbers up to which choices are kept, which takes 8 kB for each
+kept_choices = lru_cache(64)(choices)
 
 
 def number_of_choices(n, r):
