@@ -72,8 +72,8 @@ COLD = {"arena", "attached", "compiled", "convert", "cpu", "dlpack", "dtypes", "
         "out_argument", "pickling", "plans", "pool", "profile", "python_nodes", "rebasing",
         "rebuilt", "reinterpret", "settings", "signatures", "stack"}
 WARM_LOOPS = ["-O2", "-ftree-vectorize"] + ["-fvect-cost-model=dynamic"] * LINUX
-LEAN = {"bessel", "binary", "bounds", "cast", "division", "exponential", "normal", "panels",
-        "trigonometric", "unary"}
+LEAN = {"bessel", "binary", "bounds", "cast", "division", "exponential", "normal", "normalize",
+        "panels", "trigonometric", "unary"}
 LEAN_LOOPS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic",
               "--param=max-inline-insns-single=200", "--param=max-inline-insns-auto=30",
               "--param=inline-min-speedup=15", "--param=early-inlining-insns=14"]

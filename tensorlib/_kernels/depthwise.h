@@ -10,7 +10,7 @@
 
 #include "row_fold.h"
 
-enum { DEPTHWISE_WIDE = 8, DEPTHWISE_TALL = 7, DEPTHWISE_LEAF = 2048 };
+enum { DEPTHWISE_WIDE = 8, DEPTHWISE_TALL = 7, DEPTHWISE_LEAF = 2048, DEPTHWISE_LANE_TAPS = 9 };
 
 #define DEPTHWISE(T)                                                                              \
     /* sums += the products of taps that are `tall` equal rows, one below the other: what is read \
@@ -185,3 +185,81 @@ enum { DEPTHWISE_WIDE = 8, DEPTHWISE_TALL = 7, DEPTHWISE_LEAF = 2048 };
 
 DEPTHWISE(float)
 DEPTHWISE(double)
+
+/* ---- channels beside each other, of float32 ---- */
+
+/* y[p, c] := sum of w[order[k] + c] * x[taps[k] + p x_step + c], of a vector of channels of some
+   places, which lie beside each other */
+static inline __attribute__((always_inline)) void depthwise_beside(
+        const float* x, Py_ssize_t x_step, const Py_ssize_t* taps, const float* w,
+        const Py_ssize_t* order, Py_ssize_t n_taps, float* y, Py_ssize_t y_step, int places) {
+    row_float sums[DEPTHWISE_WIDE] = {{0}};
+    for (Py_ssize_t tap = 0; tap < n_taps; tap++) {
+        const row_float factor = *(const row_float*)(w + order[tap]);
+        _Pragma("GCC unroll 8") for (int p = 0; p < places; p++)
+            sums[p] += factor * *(const row_float*)(x + taps[tap] + p * x_step);
+    }
+    _Pragma("GCC unroll 8") for (int p = 0; p < places; p++)
+        *(row_float*)(y + p * y_step) = sums[p];
+}
+
+/* The same of all channels, which are no fewer than a vector has. Where they are no whole vectors,
+   or places no eights, some are computed once more. */
+static void depthwise_lane_products(const float* x, Py_ssize_t x_step, const Py_ssize_t* taps,
+                                    const float* w, const Py_ssize_t* order, Py_ssize_t n_taps,
+                                    float* y, Py_ssize_t y_step, Py_ssize_t places,
+                                    Py_ssize_t channels) {
+    enum { WIDTH = REGISTER / sizeof(float) };
+    const Py_ssize_t each = places < DEPTHWISE_WIDE ? 1 : DEPTHWISE_WIDE;
+    for (Py_ssize_t p = 0; p < places; p += each) {
+        const Py_ssize_t first = p < places - each ? p : places - each;
+        for (Py_ssize_t c = 0; c < channels; c += WIDTH) {
+            const Py_ssize_t at = c < channels - WIDTH ? c : channels - WIDTH;
+            const float* from = x + first * x_step + at;
+            if (each == 1)
+                depthwise_beside(from, x_step, taps, w + at, order, n_taps,
+                                 y + first * y_step + at, y_step, 1);
+            else
+                depthwise_beside(from, x_step, taps, w + at, order, n_taps,
+                                 y + first * y_step + at, y_step, DEPTHWISE_WIDE);
+        }
+    }
+}
+
+/* totals[order[k] + c] += sum of g[p g_step + c] * x[taps[k] + p x_step + c], of `count` taps, for
+   a vector of channels without the first `skip` */
+static inline __attribute__((always_inline)) void depthwise_lane_leaf(
+        const float* g, Py_ssize_t g_step, const float* x, Py_ssize_t x_step,
+        const Py_ssize_t* taps, const Py_ssize_t* order, double* totals, Py_ssize_t places,
+        Py_ssize_t skip, int count) {
+    enum { WIDTH = REGISTER / sizeof(float) };
+    row_float sums[DEPTHWISE_LANE_TAPS] = {{0}};
+    for (Py_ssize_t p = 0; p < places; p++) {
+        const row_float factor = *(const row_float*)(g + p * g_step);
+        _Pragma("GCC unroll 9") for (int k = 0; k < count; k++)
+            sums[k] += factor * *(const row_float*)(x + taps[k] + p * x_step);
+    }
+    for (int k = 0; k < count; k++)
+        for (Py_ssize_t c = skip; c < WIDTH; c++)
+            totals[order[k] + c] += ((const float*)&sums[k])[c];
+}
+
+static void depthwise_lane_dots(const float* g, const float* x, Py_ssize_t x_step,
+                                const Py_ssize_t* taps, const Py_ssize_t* order, Py_ssize_t n_taps,
+                                double* totals, Py_ssize_t g_step, Py_ssize_t places,
+                                Py_ssize_t channels) {
+    enum { WIDTH = REGISTER / sizeof(float), LEAF = DEPTHWISE_LEAF / 8 };
+    for (; places > 0; places -= LEAF, g += LEAF * g_step, x += LEAF * x_step) {
+        const Py_ssize_t here = places < LEAF ? places : LEAF;
+        for (Py_ssize_t c = 0; c < channels; c += WIDTH) {
+            const Py_ssize_t at = c < channels - WIDTH ? c : channels - WIDTH;
+            Py_ssize_t k = 0;
+            for (; k + DEPTHWISE_LANE_TAPS <= n_taps; k += DEPTHWISE_LANE_TAPS)
+                depthwise_lane_leaf(g + at, g_step, x + at, x_step, taps + k, order + k,
+                                    totals + at, here, c - at, DEPTHWISE_LANE_TAPS);
+            for (; k < n_taps; k++)
+                depthwise_lane_leaf(g + at, g_step, x + at, x_step, taps + k, order + k,
+                                    totals + at, here, c - at, 1);
+        }
+    }
+}

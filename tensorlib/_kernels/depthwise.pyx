@@ -15,9 +15,18 @@
         even[r, i] := x[r, 2 i], odd[r, i] := x[r, 2 i + 1]; with `odd_first` x begins at 1
     void join(const T* even, const T* odd, T* x, Py_ssize_t n, int odd_first)
         back, of one row
+    void lane_products(const T* x, Py_ssize_t x_step, const Py_ssize_t* taps, const T* w,
+                       const Py_ssize_t* order, Py_ssize_t n_taps, T* y, Py_ssize_t y_step,
+                       Py_ssize_t places, Py_ssize_t channels)
+        y[p, c] := sum of w[order[k] + c] * x[taps[k] + p x_step + c]
+    void lane_dots(const T* g, const T* x, Py_ssize_t x_step, const Py_ssize_t* taps,
+                   const Py_ssize_t* order, Py_ssize_t n_taps, double* totals, Py_ssize_t g_step,
+                   Py_ssize_t places, Py_ssize_t channels)
+        totals[order[k] + c] += sum over p of g[p g_step + c] * x[taps[k] + p x_step + c]
 
-The first two read, and `products` writes, to the end of the vector of up to 64 bytes in which the
-last element of a row lies; where that is in the next row of y, it is written again.
+Those of lanes, of float32 alone, take no fewer channels than a vector has. The first two read, and
+`products` writes, to the end of the vector of up to 64 bytes in which the last element of a row
+lies; where that is in the next row of y, it is written again.
 """
 
 from tensorlib._kernels import FLOATS, rows_for
@@ -27,6 +36,8 @@ cdef extern from "depthwise.h" nogil:
     void depthwise_products_double()
     void depthwise_dots_float()
     void depthwise_dots_double()
+    void depthwise_lane_products()
+    void depthwise_lane_dots()
     void depthwise_copy_float()
     void depthwise_copy_double()
     void depthwise_split_float()
@@ -43,4 +54,6 @@ def table():
         ("copy", <size_t>&depthwise_copy_float, <size_t>&depthwise_copy_double),
         ("split", <size_t>&depthwise_split_float, <size_t>&depthwise_split_double),
         ("join", <size_t>&depthwise_join_float, <size_t>&depthwise_join_double),
+        ("lane_products", <size_t>&depthwise_lane_products),              # of float32 alone
+        ("lane_dots", <size_t>&depthwise_lane_dots),
     ])

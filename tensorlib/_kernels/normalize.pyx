@@ -179,28 +179,35 @@ cdef inline Py_ssize_t width_of(const Sizes* sizes, Py_ssize_t channels) noexcep
     return min(channels, <Py_ssize_t>COLUMNS) if sizes.inner == 1 else 1
 
 
+cdef inline void normalise(const floating* x, floating* y, Py_ssize_t n, floating center,
+                           floating factor, floating shift) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = (x[i] - center) * factor + shift
+
+
 cdef void channels(const floating* x, const floating* w, const floating* b, floating* y,
                    floating* mean, floating* var, const Sizes* sizes, Py_ssize_t begin,
                    Py_ssize_t end) noexcept nogil:
     """y := (x - mean) * scale * w + b; mean and var (channels) are given, too"""
     cdef double spread[COLUMNS]
     cdef floating scale[COLUMNS]
-    cdef floating factor, center, shift
+    cdef floating center[COLUMNS]        # beside y, which compilers keep apart from these alone
+    cdef floating shift[COLUMNS]
     cdef Py_ssize_t step = sizes.channels * sizes.inner, c = begin, width, o, i, at
     while c < end:
         width = width_of(sizes, end - c)
         statistics(x + c * sizes.inner, sizes, width, mean + c, spread, scale)
         for i in range(width):
             var[c + i] = <floating>spread[i]
+            scale[i], center[i], shift[i] = scale[i] * w[c + i], mean[c + i], b[c + i]
         for o in range(sizes.outer):
             at = o * step + c * sizes.inner
             if sizes.inner == 1:
                 for i in range(width):
-                    y[at + i] = (x[at + i] - mean[c + i]) * scale[i] * w[c + i] + b[c + i]
+                    y[at + i] = (x[at + i] - center[i]) * scale[i] + shift[i]
             else:
-                factor, center, shift = scale[0] * w[c], mean[c], b[c]
-                for i in range(sizes.inner):
-                    y[at + i] = (x[at + i] - center) * factor + shift
+                normalise(x + at, y + at, sizes.inner, center[0], scale[0], shift[0])
         c += width
 
 

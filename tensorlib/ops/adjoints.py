@@ -5,9 +5,15 @@ from tensorlib.ops.references import adjoint
 
 def planes_alone(function):
     """Gives an operation that leaves all dims before the last ones alone its batching rule: a batch
-    is one dim more."""
+    is one dim more; or, of images and volumes, whose layout the result has, more of these."""
     def batching(info, dims, *values, **attributes):
-        return function(*values, **attributes), 0
+        x, *others = values
+        if x.ndim not in (5, 6):
+            return function(*values, **attributes), 0
+        out = function(x.flatten(0, 1), *others, **attributes)
+        apart = [y if y is None else y.unflatten(0, x.shape[:2])
+                 for y in (out if isinstance(out, tuple) else (out,))]
+        return (type(out)(*apart) if isinstance(out, tuple) else apart[0]), 0
     function.batching = batching
     return function
 

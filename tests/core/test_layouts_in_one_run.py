@@ -44,7 +44,8 @@ def test_a_layout_changes_no_element(name):
 def test_a_result_lies_as_its_operands(order):
     x = tl.randn(4, 3, 5).permute(order)
     assert (x + 1).stride() == (x * x).stride() == x.neg().stride() == x.stride()
-    assert (x + x.contiguous()).stride() == x.contiguous().stride()
+    assert (x + x.contiguous()).stride() == x.stride()           # as the first one
+    assert (x.contiguous() + x).stride() == x.contiguous().stride()
 
 
 def test_writes_over_dense_views_stay_within_them():

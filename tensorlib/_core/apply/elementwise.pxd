@@ -19,4 +19,5 @@ cdef int result_dtype(Op op, PyObject** args) except -1
 cdef int apply_into(Op op, PyObject** args, Tensor out) except -1
 cdef object apply_unary(Op op, object x)
 cdef object apply_binary(Op op, object a, object b)
+cdef bint is_dense(Tensor x) noexcept
 cdef bint has_dims(Tensor x, const Py_ssize_t* dims) noexcept

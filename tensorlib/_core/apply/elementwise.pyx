@@ -351,21 +351,59 @@ cdef int output_dtype(Op op, const TileLoops* program, int promoted) noexcept:
 
 
 cdef Tensor new_arranged(Op op, PyObject** args, int dtype, int ndim, const Py_ssize_t* dims):
-    """An output laid out as the inputs of its shape are where they agree (all transposed, say)."""
-    cdef Tensor first = None, x
-    cdef int i, d
+    """An output whose dims are in the order in memory that those of the first input have; two that
+    it does not tell apart, as where it is broadcast, in that of the next one. As in PyTorch."""
+    cdef Tensor out = new_tensor(dtype, ndim, dims)
+    cdef int[MAX_NDIM] order                         # from the innermost outwards
+    cdef Py_ssize_t span = 1
+    cdef bint packed = True
+    cdef int i, d, at, place, found
+    for i in range(op.n_args):
+        packed = packed and (<Tensor>args[i]).packed
+    if packed:
+        return out
+    for i in range(ndim):
+        order[i] = d = ndim - 1 - i
+        at = i
+        for place in range(i - 1, -1, -1):
+            found = compare(op, args, ndim, dims, order[place], d)
+            if found < 0:
+                break
+            if found > 0:                            # else the dims further in may tell
+                order[at], order[place] = order[place], d
+                at = place
+    place = ndim
+    for i in range(ndim if out.numel_ else 0):
+        if dims[order[i]] > 1:
+            packed = packed or order[i] > place      # from here on: whether it is not
+            place = order[i]
+    out.packed = not packed
+    for i in range(ndim if packed else 0):
+        out.steps[order[i]] = span
+        span *= dims[order[i]]
+    return out
+
+
+cdef int compare(Op op, PyObject** args, int ndim, const Py_ssize_t* dims, int inner,
+                 int outer) noexcept:
+    """Below 0 where one dim lies within another one, above 0 where it is the other way round."""
+    cdef Tensor x
+    cdef Py_ssize_t a, b
+    cdef int i, lead
     for i in range(op.n_args):
         x = <Tensor>args[i]
-        if x.ndim_ != ndim or not has_dims(x, dims):
-            continue                              # broadcast: any layout will do for it
-        if x.packed:
-            return new_tensor(dtype, ndim, dims)
-        if first is None:
-            first = x
-        for d in range(ndim):
-            if x.steps[d] != first.steps[d]:
-                return new_tensor(dtype, ndim, dims)
-    return new_tensor(dtype, ndim, dims) if first is None else new_arranged_as(first, dtype)
+        lead = ndim - x.ndim_
+        if inner < lead or outer < lead:
+            continue
+        a = x.steps[inner - lead] if x.dims[inner - lead] == dims[inner] else 0
+        b = x.steps[outer - lead] if x.dims[outer - lead] == dims[outer] else 0
+        if a <= 0 or b <= 0:
+            continue
+        if a != b:
+            return -1 if a < b else 1
+        if dims[inner] > dims[outer]:
+            return 1
+    return 0
 
 
 cdef bint has_dims(Tensor x, const Py_ssize_t* dims) noexcept:

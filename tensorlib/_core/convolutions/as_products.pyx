@@ -9,7 +9,7 @@ from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.layout.views cimport permuted, reshaped
 from tensorlib._core.products.product cimport product, wide_product
-from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib._core.tensor.tensor cimport Tensor, new_view
 from tensorlib._core.tiles.copies cimport packed
 from tensorlib._kernels.windows cimport Window
 
@@ -61,6 +61,41 @@ cdef Tensor product_for_weight(Tensor grad, Tensor images, tuple sizes):
     cdef Tensor g = with_sizes(exchanged(as_matrices(grad), 0, 1), (grad.dims[1], -1))
     cdef Tensor x = with_sizes(exchanged(as_matrices(images), 0, 1), (images.dims[1], -1))
     return with_sizes(product("convolution", g, exchanged(x, 0, 1)), sizes)
+
+
+cdef Tensor as_places(Tensor images):
+    """A row of channels for each place of the images"""
+    cdef Py_ssize_t[2] dims = [images.numel_ // images.dims[1], images.dims[1]]
+    cdef Py_ssize_t[2] steps = [images.dims[1], 1]
+    return new_view(images, 2, dims, steps, images.data_pointer)
+
+
+cdef Tensor as_images(Tensor places, tuple sizes):
+    """Back: images of these sizes, whose channels lie beside each other"""
+    cdef Py_ssize_t[MAX_NDIM] dims
+    cdef Py_ssize_t[MAX_NDIM] steps
+    cdef Py_ssize_t span = places.dims[1]
+    cdef int d
+    for d in range(len(sizes) - 1, -1, -1):
+        dims[d], steps[d] = sizes[d], 1
+        if d != 1:
+            steps[d] = span
+            span *= dims[d]
+    return new_view(places, len(sizes), dims, steps, places.data_pointer)
+
+
+cdef Tensor product_of_places(Tensor images, Tensor weight, tuple sizes):
+    return as_images(product("convolution", as_places(images), exchanged(as_matrix(weight), 0, 1)),
+                     sizes)
+
+
+cdef Tensor product_of_places_gradient(Tensor grad, Tensor weight, tuple sizes):
+    return as_images(product("convolution", as_places(grad), as_matrix(weight)), sizes)
+
+
+cdef Tensor product_of_places_for_weight(Tensor grad, Tensor images, tuple sizes):
+    return with_sizes(product("convolution", exchanged(as_places(grad), 0, 1), as_places(images)),
+                      sizes)
 
 
 cdef bint is_whole(const Window* w) noexcept:

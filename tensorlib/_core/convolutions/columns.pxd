@@ -23,9 +23,10 @@ ctypedef struct Convolution:
     Py_ssize_t paired    # channels of x that is of bfloat16, as g on the way back, and the weight;
                          # or 0. Where they go forward two are one of `ins`
     bint across          # gradients of the weight lie the other way: (elements of a window, outs)
-    Py_ssize_t row       # from one channel of x to the next: 1 where these lie beside each other
     Strips strips        # of the result of an image
     bint plain           # columns are the image itself
+    bint lanes           # the channels of x and g lie beside each other: forward by products of
+                         # single elements; or `direct` of one group, with a weight that has so, too
     bint direct          # windows are multiplied where they lie
     bint runs            # or so are the rows of windows beside each other
     Direct product

@@ -37,8 +37,8 @@ cdef int pack_weight(Convolution* c) except -1:
     cdef Py_ssize_t rows = c.ins * c.elements
     c.product.dtype, c.product.itemsize = c.dtype, c.itemsize
     c.product.ins, c.product.outs, c.product.taps = c.ins, c.outs, rows
-    c.product.paired = c.paired
-    c.runs = not c.plain and not c.paired and runs_fit(&c.product, &c.window)
+    c.product.paired, c.product.lanes = c.paired, c.lanes
+    c.runs = not c.plain and not c.paired and not c.lanes and runs_fit(&c.product, &c.window)
     c.direct = not c.plain and not c.runs and direct_fits(&c.product, &c.window)
     c.panels, c.nbytes = NULL, panels_size(rows, c.outs) * c.itemsize
     if c.direct:
@@ -86,18 +86,19 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         x = c.x + part // count * image
         g = c.g + part // count * c.outs * c.places * c.itemsize
         weight = c.weight + part // count % c.groups * c.outs * rows * c.itemsize
-        if c.plain and c.row == 1:
+        if c.plain and c.lanes:
             x += part % c.groups * c.ins * (1 - c.plane) * c.itemsize
-            multiply_matrices(c.dtype, weight, rows, 1, x, 1, c.groups * c.ins, g, c.places,
-                              c.outs, rows, c.places)
+            g += part % c.groups * c.outs * (1 - c.plane) * c.itemsize
+            multiply_matrices(c.dtype, x, c.groups * c.ins, 1, weight, 1, rows, g,
+                              c.groups * c.outs, c.places, rows, c.outs)
             continue
         if c.plain:
             multiply_matrices(c.dtype, weight, rows, 1, x, c.places, 1, g, c.places, c.outs, rows,
                               c.places)
             continue
         w = c.window
-        x = strip_of(&c.strips, strip, x, itemsize, &w)
-        g += strip * places * c.itemsize
+        x = strip_of(&c.strips, strip, x, itemsize * (c.ins if c.lanes else 1), &w)
+        g += strip * places * c.itemsize * (c.outs if c.lanes else 1)
         if c.direct:
             direct(&c.product, &w, x, c.panels + part // count % c.groups * c.nbytes, g,
                    c.places, columns)

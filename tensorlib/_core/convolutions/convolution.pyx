@@ -7,6 +7,9 @@ again for each product (`columns.pyx`). Windows of 3 x 3 in float32 with enough 
 Winograd's algorithm, which needs fewer multiplications (`winograd.pyx`). Depthwise convolutions
 shift and sum planes (`depthwise.pyx`). bfloat16 is multiplied in pairs where the processor has
 instructions for that, twice as fast as float32.
+
+Where the channels of an input or a weight lie beside each other, so do those of the result, as in
+PyTorch (`channels_last.pyx`).
 """
 
 from cpython.object cimport PyObject
@@ -14,11 +17,15 @@ from cpython.object cimport PyObject
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object,
 )
-from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, settled, times
+from tensorlib._core.base.shape cimport LARGEST, settled, times
 from tensorlib._core.convolutions.as_products cimport (
     around, around_options, exchanged, is_whole, lying_along, product_for_weight,
     product_for_whole_weight, product_of_gradient, product_of_images, product_of_whole,
     product_of_whole_gradient, turns_around, with_sizes,
+)
+from tensorlib._core.convolutions.channels_last cimport (
+    are_lanes, by_tiles, convolved_lanes, fits_tiles, lie_along, new_of, put_back_lanes,
+    weight_of_lanes,
 )
 from tensorlib._core.convolutions.columns cimport (
     FORWARD, INPUT, WEIGHT, Convolution, Kind, by_strips, run_parts,
@@ -36,22 +43,19 @@ from tensorlib._core.convolutions.image_lanes cimport (
 )
 from tensorlib._core.convolutions.strips cimport area
 from tensorlib._core.layers.windows cimport (
-    COL2IM, COL2IM_IMAGES, IM2COL, IM2COL_IMAGES, cast_planes, fill_window, find_window_loop,
-    window_fn,
+    COL2IM, COL2IM_IMAGES, IM2COL, IM2COL_IMAGES, fill_window, find_window_loop, window_fn,
 )
 from tensorlib._core.convolutions.winograd cimport (
-    ADJOINT, GRADIENT, PRODUCT, SHARES, Tiled, WinogradPass, images_in_share, winograd,
-    winograd_fits,
+    ADJOINT, GRADIENT, PRODUCT, SHARES, Tiled, images_in_share,
 )
 from tensorlib._core.products.pair_products cimport has_pairs, mix_rows, takes_pairs
 from tensorlib._core.reduce.arrange cimport fold
 from tensorlib._core.reduce.schedule cimport SUM
-from tensorlib._core.tensor.lanes cimport lanes_of
-from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
-from tensorlib._core.tiles.copies cimport cast, packed, zero
+from tensorlib._core.tensor.lanes cimport gives_lanes, lay_lanes
+from tensorlib._core.tensor.tensor cimport Tensor, new_like
+from tensorlib._core.tiles.copies cimport cast, laid, packed, zero
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
-from tensorlib._kernels.windows cimport Window
 
 from tensorlib._core.interpreters.recording import UnsupportedDtype
 
@@ -90,7 +94,7 @@ cdef int begin(Convolution* c, str name, Kind kind, Tensor like, object sizes, o
     fill_window(&c.window, name, like, sizes[2:], weight_sizes[2:], stride, padding, dilation,
                 out_sizes[2:])
     c.kind, c.dtype, c.failed, c.share = kind, compute_dtype(like.type), False, 0
-    c.direct = c.runs = c.across = False
+    c.direct = c.runs = c.across = c.lanes = False
     c.paired = 0
     c.itemsize = 4 if c.dtype == FLOAT32 else 8
     c.im2col = <window_fn>find_window_loop(IM2COL, c.dtype)
@@ -106,27 +110,6 @@ cdef int begin(Convolution* c, str name, Kind kind, Tensor like, object sizes, o
         c.plain = c.plain and c.window.stride[d] == 1 and c.window.pad[d] == 0 and (
             c.window.out[d] == c.window.size[d])
     return 0
-
-
-cdef bint fits_tiles(const Convolution* c, WinogradPass kind, Tiled* i) noexcept:
-    """Whether the result is computed with fewer multiplications."""
-    cdef const Window* w = &c.window
-    cdef int d
-    if c.dtype != FLOAT32 or w.size[0] != 1 or w.out[0] != 1 or w.kernel[0] != 1 or w.pad[0]:
-        return False
-    for d in range(2):
-        if w.kernel[d + 1] != 3 or w.stride[d + 1] != 1 or w.dilation[d + 1] != 1:
-            return False
-        i.size[d], i.out[d], i.pad[d] = w.size[d + 1], w.out[d + 1], w.pad[d + 1]
-    i.kind, i.x, i.y, i.weight = kind, c.x, c.g, c.weight
-    i.images, i.groups, i.ins, i.outs = c.images, c.groups, c.ins, c.outs
-    return winograd_fits(i)
-
-
-cdef bint by_tiles(const Convolution* c, WinogradPass kind) except -1:
-    """Whether it was computed so."""
-    cdef Tiled i
-    return fits_tiles(c, kind, &i) and winograd(&i)
 
 
 cdef bint by_channels(const Convolution* c, Depthwise* d, DepthwisePass kind) noexcept:
@@ -152,15 +135,6 @@ cdef Joined joined_images(const Convolution* c, Pass kind) noexcept:
     j.x, j.g, j.weight = c.x, c.g, c.weight
     j.elements, j.places, j.plane = c.elements, c.places, c.plane
     return j
-
-
-cdef bint lie_along(const Convolution* c, Stacked* s) noexcept:
-    """Whether the images lie along the vectors, for the kind of pass."""
-    s.dtype, s.itemsize, s.window = c.dtype, c.itemsize, &c.window
-    s.images, s.groups, s.ins, s.outs = c.images, c.groups, c.ins, c.outs
-    s.taps, s.places, s.plane = c.ins * c.elements, c.places, c.plane
-    s.x, s.g, s.weight = c.x, c.g, c.weight
-    return not c.plain and stacked_fits(s, c.kind == WEIGHT)
 
 
 cdef bint turned_along(const Convolution* c) noexcept:
@@ -195,7 +169,7 @@ cdef bint takes_mixed(Convolution* c, Tensor a, Tensor b) noexcept:
     if not are_paired(c, a, b) or c.ins < LEAST_PAIRED:
         return False
     c.product.paired, c.product.ins, c.product.outs = c.ins, (c.ins + 1) // 2, c.outs
-    c.product.taps = c.product.ins * c.elements
+    c.product.taps, c.product.lanes = c.product.ins * c.elements, False
     return direct_fits(&c.product, &c.window)
 
 
@@ -222,19 +196,12 @@ cdef tuple plain_options(tuple options):
     return settled(stride), settled(padding), settled(dilation), settled(groups)
 
 
-cdef Tensor new_of(str name, int dtype, object sizes):
-    cdef Py_ssize_t dims[MAX_NDIM]
-    cdef int d
-    for d in range(len(sizes)):
-        dims[d] = sizes[d]
-    count(name, len(sizes), dims)
-    return new_tensor(dtype, len(sizes), dims)
-
-
 cdef Tensor with_bias(Tensor y, Tensor bias, int dtype):
     """y, which nobody else has, + a number for each channel, rounded once to `dtype`"""
     cdef PyObject* inputs[2]
     cdef Tensor total = y if y.type == dtype else new_like(y, dtype), b = cast(bias, dtype)
+    if total is not y and gives_lanes(y):
+        lay_lanes(total)
     b = with_sizes(b, (b.numel_, *(1,) * (y.ndim_ - 2)))
     inputs[0], inputs[1] = <PyObject*>y, <PyObject*>b
     if y.numel_:
@@ -259,24 +226,26 @@ cdef Tensor convolved(Tensor input, Tensor weight, tuple planes, tuple options, 
     cdef Depthwise d
     cdef Joined j
     cdef Stacked s
-    cdef bint lanes, along
+    cdef bint lanes = are_lanes(input, weight), along
     cdef Tensor x, w, y
     cdef tuple sizes = (input.shape[0] if input.ndim_ else 0,
                         weight.shape[0] if weight.ndim_ else 0, *planes)
     begin(&c, "convolution", FORWARD, input, tuple(input.shape), tuple(weight.shape), sizes,
           options)
     if is_product(&c, input, weight):
-        return product_of_images(input, weight, sizes, wide)
+        y = product_of_images(input, weight, sizes, wide)
+        return laid(y, y.type, lanes)
     if is_dense(&c, input, weight):
-        return product_of_whole(input, weight, sizes, wide)
+        y = product_of_whole(input, weight, sizes, wide)
+        return laid(y, y.type, lanes)
     if takes_mixed(&c, input, weight):
         y = new_of("convolution", FLOAT32, sizes)
         multiply_mixed(&c, packed(input), packed(weight), y)
-        return y if wide else cast(y, BFLOAT16)
-    x, w = cast_planes(input, c.dtype), packed(cast(weight, c.dtype))
-    lanes = c.plain and lanes_of(x) > 0
-    c.row = 1 if lanes else c.plane
-    x = x if lanes else packed(x)
+        return laid(y, FLOAT32 if wide else BFLOAT16, lanes)
+    y = convolved_lanes(&c, input, weight, sizes) if lanes else None
+    if y is not None:
+        return laid(y, c.dtype if wide else input.type, True)
+    x, w = packed(cast(input, c.dtype)), packed(cast(weight, c.dtype))
     y = new_of("convolution", c.dtype, sizes)
     if x.numel_ == 0 or w.numel_ == 0:
         zero(y)
@@ -292,11 +261,11 @@ cdef Tensor convolved(Tensor input, Tensor weight, tuple planes, tuple options, 
             pass
         elif along:
             stacked_outputs(&s)
-        elif joined_fits(&j) and not lanes and c.places < LEAST_APART:
+        elif joined_fits(&j) and c.places < LEAST_APART:
             run_joined(&j)
         else:
             by_strips(&c)
-    return y if wide else cast(y, input.type)
+    return laid(y, c.dtype if wide else input.type, lanes)
 
 
 def convolve_input(Tensor grad, Tensor weight, tuple spatial, tuple options):
@@ -317,14 +286,20 @@ cdef Tensor put_back(Tensor grad, Tensor weight, tuple spatial, tuple options, b
     cdef Depthwise d
     cdef Joined j
     cdef Tensor g, w, y
-    cdef bint along, paired
+    cdef bint lanes = are_lanes(grad, weight), along, paired
     cdef tuple sizes = (grad.shape[0] if grad.ndim_ else 0,
                         (weight.shape[1] if weight.ndim_ > 1 else 0) * options[3], *spatial)
     begin(&c, "convolution", INPUT, grad, sizes, tuple(weight.shape), tuple(grad.shape), options)
     if is_product(&c, grad, weight):
-        return product_of_gradient(grad, weight, sizes, wide)
+        y = product_of_gradient(grad, weight, sizes, wide)
+        return laid(y, y.type, lanes)
     if is_dense(&c, grad, weight):
-        return product_of_whole_gradient(grad, weight, sizes, wide)
+        y = product_of_whole_gradient(grad, weight, sizes, wide)
+        return laid(y, y.type, lanes)
+    y = put_back_lanes(&c, grad, weight, sizes) if lanes and not are_paired(
+        &c, grad, weight) else None
+    if y is not None:
+        return laid(y, c.dtype if wide else grad.type, True)
     g, w = packed(cast(grad, c.dtype)), packed(cast(weight, c.dtype))
     y = new_of("convolution", c.dtype, sizes)
     paired = are_paired(&c, grad, weight)
@@ -342,6 +317,8 @@ cdef Tensor put_back(Tensor grad, Tensor weight, tuple spatial, tuple options, b
                 and c.images * c.places >= LEAST_TURNED and turns_around(&c.window, w, along)):
             if paired:
                 g, w = grad, weight
+            elif lanes:
+                g = laid(grad, c.dtype, True)
             y = convolved(g, around(w, c.groups), spatial, around_options(&c.window, options),
                           wide)
         elif by_tiles(&c, ADJOINT):
@@ -354,7 +331,7 @@ cdef Tensor put_back(Tensor grad, Tensor weight, tuple spatial, tuple options, b
             run_parts(&c, c.images * c.groups)
         else:
             run_parts(&c, c.images * c.groups)
-    return y if wide else cast(y, grad.type)
+    return laid(y, c.dtype if wide else grad.type, lanes)
 
 
 def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
@@ -376,7 +353,11 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
         return product_for_weight(grad, input, sizes)
     if is_dense(&c, grad, input):
         return product_for_whole_weight(grad, input, sizes)
-    g, x = packed(cast(grad, c.dtype)), packed(cast(input, c.dtype))
+    y = weight_of_lanes(&c, grad, input, sizes) if are_lanes(grad, input) else None
+    if y is not None:
+        return cast(y, grad.type)
+    c.lanes = are_lanes(grad, input) and fits_tiles(&c, GRADIENT, &tiled)
+    g, x = laid(grad, c.dtype, c.lanes), laid(input, c.dtype, c.lanes)
     along = lie_along(&c, &s)
     alone = (by_channels(&c, &d, ADJOINT_OF_WEIGHT)         # which adds up the images by itself
              and not (along and c.groups == 1))
@@ -404,6 +385,8 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
             j.x, j.g, j.weight = c.x, c.g, c.weight
             run_joined(&j)
         elif not (shift_channels(&c, &d) if alone else by_tiles(&c, GRADIENT)):
+            g, x = packed(g), packed(x)
+            c.x, c.g = x.data_pointer, g.data_pointer
             zero(y)
             if paired:
                 g = packed(grad)

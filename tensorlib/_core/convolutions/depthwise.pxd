@@ -27,5 +27,6 @@ ctypedef struct Depthwise:
     Py_ssize_t* start            # ... and where those of a phase begin
     bint failed, infinite
 
+cdef bint all_finite(const char* x, Py_ssize_t n, int itemsize) noexcept nogil
 cdef bint depthwise_fits(Depthwise* d) noexcept
 cdef bint depthwise(Depthwise* d) except -1

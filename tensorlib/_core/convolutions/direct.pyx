@@ -50,7 +50,7 @@ cdef bint direct_fits(Direct* d, const Window* w) noexcept nogil:
     for i in range(3):
         area = times(area, reach(w, i))
     d.copies = d.paired > 0 or not inside(w)
-    return (d.outs >= LEAST_OUTS and d.taps * (2 if d.paired else 1) >= LEAST_TAPS
+    return (d.outs >= LEAST_OUTS and (d.lanes or d.taps * (2 if d.paired else 1) >= LEAST_TAPS)
             and (not d.copies or times(d.ins, area) <= d.taps * places))
 
 
@@ -60,30 +60,38 @@ cdef size_t direct_room(const Direct* d, const Window* w) noexcept nogil:
     return d.taps * sizeof(Py_ssize_t) + (PLACES * d.outs + copy) * d.itemsize
 
 
+cdef inline void set_steps(const Direct* d, Py_ssize_t high, Py_ssize_t wide,
+                           Py_ssize_t* step) noexcept nogil:
+    """step := elements to the next plane of planes, row and column"""
+    step[2] = d.ins if d.lanes else 1
+    step[1] = wide * step[2]
+    step[0] = high * step[1]
+
+
 cdef void direct(const Direct* d, const Window* w, const char* x, const char* panels, char* y,
                  Py_ssize_t y_plane, char* scratch) noexcept nogil:
     """y (outs, y_plane) := the weight (outs, taps), whose transpose is packed, @ the columns of x
 
-    y_plane: elements from one plane of the result to the next.
+    y_plane: elements from one plane of the result to the next; not of lanes, of which y is turned.
     """
     cdef Py_ssize_t* taps = <Py_ssize_t*>scratch
     cdef char* rows = scratch + d.taps * sizeof(Py_ssize_t)
     cdef Py_ssize_t[PLACES] places
-    cdef Py_ssize_t[3] step              # elements to the next plane of planes, row and column
+    cdef Py_ssize_t[3] step
     cdef Py_ssize_t plane = w.apart, i, j, k, count = 0, first = 0
     cdef Py_ssize_t all = w.out[0] * w.out[1] * w.out[2], parts = (all + PLACES - 1) // PLACES
     cdef Py_ssize_t most = (all + parts - 1) // max(<Py_ssize_t>1, parts)    # of nearly one size
-    step = [w.size[1] * w.size[2], w.size[2], 1]
+    set_steps(d, w.size[1], w.size[2], step)
     if d.copies:
         x = with_zeros(d, w, x, rows + PLACES * d.outs * d.itemsize)
-        step = [reach(w, 1) * reach(w, 2), reach(w, 2), 1]
+        set_steps(d, reach(w, 1), reach(w, 2), step)
         plane = reach(w, 0) * step[0]
     find_taps(d, w, plane, step, taps)
     for i in range(w.out[0]):
         for j in range(w.out[1]):
             for k in range(w.out[2]):
                 places[count] = (i * w.stride[0] * step[0] + j * w.stride[1] * step[1]
-                                 + k * w.stride[2])
+                                 + k * w.stride[2] * step[2])
                 count += 1
                 if count == most:
                     multiply(d, x, places, taps, panels, rows, y, y_plane, first, count)
@@ -96,22 +104,27 @@ cdef inline void multiply(const Direct* d, const char* x, const Py_ssize_t* plac
                           const Py_ssize_t* taps, const char* panels, char* rows, char* y,
                           Py_ssize_t y_plane, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
     """Columns [first, first + count) of y := the products of the windows at these places"""
+    if d.lanes:
+        rows = y + first * d.outs * d.itemsize
     multiply_windows(BFLOAT16 if d.paired else d.dtype, x, places, taps, panels, rows, count,
                      d.taps, d.outs)
+    if d.lanes:
+        return
     turn(d.dtype, rows, d.outs, y + first * d.itemsize, y_plane, count, d.outs)
 
 
 cdef void find_taps(const Direct* d, const Window* w, Py_ssize_t plane, const Py_ssize_t* step,
                     Py_ssize_t* taps) noexcept nogil:
     """taps := how far each element of a window is from its first one, in elements"""
-    cdef Py_ssize_t p, i, j, k
-    for p in range(d.ins):
+    cdef Py_ssize_t p, i, j, k, lane, lanes = step[2]
+    for p in range(1 if d.lanes else d.ins):
         for i in range(w.kernel[0]):
             for j in range(w.kernel[1]):
                 for k in range(w.kernel[2]):
-                    taps[0] = (p * plane + i * w.dilation[0] * step[0]
-                               + j * w.dilation[1] * step[1] + k * w.dilation[2])
-                    taps += 1
+                    for lane in range(lanes):
+                        taps[lane] = (p * plane + i * w.dilation[0] * step[0] + lane
+                                      + j * w.dilation[1] * step[1] + k * w.dilation[2] * lanes)
+                    taps += lanes
 
 
 cdef const char* with_zeros(const Direct* d, const Window* w, const char* x,
@@ -120,11 +133,12 @@ cdef const char* with_zeros(const Direct* d, const Window* w, const char* x,
     cdef Py_ssize_t deep = reach(w, 0), high = reach(w, 1), wide = reach(w, 2), p, i, j, from_row
     cdef Py_ssize_t run = max(<Py_ssize_t>0, min(w.size[2], wide - w.pad[2]))
     cdef Py_ssize_t low = max(<Py_ssize_t>0, min(w.size[1], high - w.pad[1]))
+    cdef Py_ssize_t size = d.itemsize * (d.ins if d.lanes else 1)
     cdef char* to
     memset(y, 0, d.ins * deep * high * wide * d.itemsize)
-    for p in range(d.ins):
+    for p in range(1 if d.lanes else d.ins):
         for i in range(max(<Py_ssize_t>0, min(w.size[0], deep - w.pad[0]))):
-            to = y + (((p * deep + i + w.pad[0]) * high + w.pad[1]) * wide + w.pad[2]) * d.itemsize
+            to = y + (((p * deep + i + w.pad[0]) * high + w.pad[1]) * wide + w.pad[2]) * size
             for j in range(low):
                 from_row = (i * w.size[1] + j) * w.size[2]
                 if d.paired:
@@ -133,8 +147,7 @@ cdef const char* with_zeros(const Direct* d, const Window* w, const char* x,
                              x + ((2 * p + 1) * w.apart + from_row) * 2,
                              to + j * wide * d.itemsize, run)
                 else:
-                    memcpy(to + j * wide * d.itemsize,
-                           x + (p * w.apart + from_row) * d.itemsize, run * d.itemsize)
+                    memcpy(to + j * wide * size, x + (p * w.apart + from_row) * size, run * size)
     return y
 
 

@@ -8,7 +8,8 @@ cdef enum WinogradPass:
     ADJOINT          # y := the image of which x is the gradient of the result
     GRADIENT         # weight := the gradient of it, where y is the gradient of the result
 
-ctypedef struct Tiled:              # all contiguous, of float32
+# All contiguous, of float32; with `lanes` x and y have their channels last.
+ctypedef struct Tiled:
     WinogradPass kind
     char* x                          # (images, groups * ins, *size)
     char* y                          # (images, groups * outs, *out)
@@ -17,6 +18,7 @@ ctypedef struct Tiled:              # all contiguous, of float32
     Py_ssize_t size[2]
     Py_ssize_t out[2]
     Py_ssize_t pad[2]
+    bint lanes
 
 cdef bint winograd_fits(const Tiled* given) noexcept
 cdef Py_ssize_t images_in_share(const Tiled* given) noexcept

@@ -14,6 +14,7 @@ the convolution is then to be computed as it is defined.
 
 from libc.string cimport memset
 
+from tensorlib._core.base.blocks cimport copy_blocks
 from tensorlib._core.base.dtypes cimport FLOAT32
 from tensorlib._core.base.kernels cimport find_function
 from tensorlib._core.base.pool cimport parallel_for
@@ -278,10 +279,16 @@ cdef void take_windows(const Work* w, const Workspace* space, const WinogradTile
     cdef Py_ssize_t plane = i.size[0] * i.size[1], top = 2 * t.first - i.pad[0]
     cdef Py_ssize_t begin = max(<Py_ssize_t>0, min(top, i.size[0]))
     cdef Py_ssize_t end = max(begin, min(top + 2 * t.rows + 2, i.size[0]))
-    cdef const char* x = i.x + (
-        (image * i.groups * i.ins + channel) * plane + begin * i.size[1]) * 4
-    turn(FLOAT32, x, plane, space.x, t.channels, ins, (end - begin) * i.size[1])
-    of_input(space.x, space.zeros, space.v + done * t.channels * 4, t)
+    cdef Py_ssize_t all = i.groups * i.ins, places = (end - begin) * i.size[1]
+    cdef const char* x = i.x + ((image * all + channel) * plane + begin * i.size[1]) * 4
+    if i.lanes:
+        x = i.x + ((image * plane + begin * i.size[1]) * all + channel) * 4
+    if i.lanes and t.channels != all:
+        copy_blocks(x, all * 4, space.x, t.channels * 4, places, ins * 4)
+    elif not i.lanes:
+        turn(FLOAT32, x, plane, space.x, t.channels, ins, places)
+    of_input(x if i.lanes and t.channels == all else space.x, space.zeros,
+             space.v + done * t.channels * 4, t)
 
 
 cdef inline char* result(const Work* w, const WinogradTiles* t, Py_ssize_t image, Py_ssize_t group,
@@ -289,6 +296,8 @@ cdef inline char* result(const Work* w, const WinogradTiles* t, Py_ssize_t image
     """Where the rows of the result begin that the tiles have, and how many places these are"""
     cdef const Tiled* i = &w.of
     places[0] = min(2 * t.rows, i.out[0] - 2 * t.first) * i.out[1]
+    if i.lanes:
+        return i.y + ((image * i.out[0] + 2 * t.first) * i.out[1] * i.groups + group) * i.outs * 4
     return i.y + ((image * i.groups + group) * i.outs * i.out[0] + 2 * t.first) * i.out[1] * 4
 
 
@@ -301,6 +310,7 @@ cdef void run_blocks(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     cdef Py_ssize_t block, group, row, first, last, image, done, tiles, xi, places
     cdef Py_ssize_t size = panels_size(i.ins, i.outs) * 4
     cdef char* y
+    cdef char* rows
     cdef size_t nbytes
     cdef char* memory = new_workspace(w, &space, &nbytes)
     if memory == NULL:
@@ -326,10 +336,14 @@ cdef void run_blocks(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         while row < last:
             image = piece(w, row, last, &t)
             y = result(w, &t, image, group, &places)
-            to_output(space.m + done * w.outs * 4, space.y, &t)
-            if not finite(space.y, places * w.outs):
+            rows = y if i.lanes and w.outs == i.groups * i.outs else space.y
+            to_output(space.m + done * w.outs * 4, rows, &t)
+            if not finite(rows, places * w.outs):
                 w.infinite = True
-            turn(FLOAT32, space.y, w.outs, y, i.out[0] * i.out[1], places, i.outs)
+            if not i.lanes:
+                turn(FLOAT32, rows, w.outs, y, i.out[0] * i.out[1], places, i.outs)
+            elif rows != y:
+                copy_blocks(rows, w.outs * 4, y, i.groups * i.outs * 4, places, i.outs * 4)
             row += t.rows
             done += t.rows * w.cols
     give_scratch(memory, nbytes)
@@ -344,6 +358,7 @@ cdef void run_gradients(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
     cdef Py_ssize_t part, share, group, row, first, last, image, done, tiles, xi, places
     cdef Py_ssize_t channel, ins, wide, width = panels_size(1, i.outs)
     cdef char* y
+    cdef char* rows
     cdef size_t nbytes
     cdef char* memory = new_workspace(w, &space, &nbytes)
     if memory == NULL:
@@ -365,8 +380,12 @@ cdef void run_gradients(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
                 take_windows(w, &space, &t, image, group * i.ins + channel, ins, done)
                 t.channels, t.step = w.outs, tiles * width + LINE
                 y = result(w, &t, image, group, &places)
-                turn(FLOAT32, y, i.out[0] * i.out[1], space.y, w.outs, i.outs, places)
-                of_gradient(space.y, space.zeros, space.m, &t, tiles, done)
+                rows = y if i.lanes and w.outs == i.groups * i.outs else space.y
+                if not i.lanes:
+                    turn(FLOAT32, y, i.out[0] * i.out[1], rows, w.outs, i.outs, places)
+                elif rows != y:
+                    copy_blocks(y, i.groups * i.outs * 4, rows, w.outs * 4, places, i.outs * 4)
+                of_gradient(rows, space.zeros, space.m, &t, tiles, done)
                 row += t.rows
                 done += t.rows * w.cols
             for xi in range(MATRICES):

@@ -13,9 +13,9 @@ from tensorlib._core.base.items cimport floating, item
 from tensorlib._core.base.shape cimport MAX_NDIM, count, settled
 from tensorlib._core.base.work cimport share
 from tensorlib._core.create.creation cimport fill_number
-from tensorlib._core.tensor.lanes cimport lanes_of, lay_lanes
+from tensorlib._core.tensor.lanes cimport gives_lanes, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
-from tensorlib._core.tiles.copies cimport cast, copy_into, packed, zero
+from tensorlib._core.tiles.copies cimport cast, copy_into, laid, packed, zero
 
 cdef enum:
     GRAIN = 1 << 15          # elements of a piece of work
@@ -84,7 +84,7 @@ def framed(Tensor input, tuple pad, value):
         some = some and kept[d] > 0
     count("pad", ndim, dims)
     out = new_tensor(input.type, ndim, dims)
-    if ndim > 3 and lanes_of(input):
+    if ndim > 3 and gives_lanes(input):
         lay_lanes(out)
     if fills:
         fill_number("pad", out, value)
@@ -254,6 +254,7 @@ def bordered(Tensor input, tuple spatial, tuple margins, mode, bint back):
     cdef int d, n = len(spatial), kind = take_sizes(&b, mode, spatial, margins)
     cdef int lead = input.ndim_ - n, dtype = input.type
     cdef bint fits = lead >= 0
+    cdef bint lanes = lead == 2 and n > 1 and kind != MODES["circular"] and gives_lanes(input)
     cdef Tensor x, y
     for d in range(n if fits else 0):
         fits &= input.dims[lead + d] == (&b.out[0] if back else &b.size[0])[3 - n + d]
@@ -275,7 +276,7 @@ def bordered(Tensor input, tuple spatial, tuple margins, mode, bint back):
     if back:
         zero(y)
     if x.numel_ == 0 or y.numel_ == 0:
-        return cast(y, input.type)
+        return laid(y, input.type, lanes)
     b.itemsize = ITEMSIZE[dtype]
     b.x, b.y = (y.data_pointer, x.data_pointer) if back else (x.data_pointer, y.data_pointer)
     rows = planes * b.out[0] * b.out[1]
@@ -290,4 +291,4 @@ def bordered(Tensor input, tuple spatial, tuple margins, mode, bint back):
             share(show_rows, &b, b.y, rows, 1 + GRAIN // b.out[2], False)
     finally:
         free(buffer)
-    return cast(y, input.type)
+    return laid(y, input.type, lanes)

@@ -7,12 +7,11 @@ the vectors by each example; they are summed here. Half types are computed in fl
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
 from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.work cimport share
-from tensorlib._core.layers.windows cimport cast_planes
 from tensorlib._core.reduce.arrange cimport fold
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL, SUM
-from tensorlib._core.tensor.lanes cimport lanes_of, lay_lanes
+from tensorlib._core.tensor.lanes cimport gives_lanes, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
-from tensorlib._core.tiles.copies cimport cast, packed, zero
+from tensorlib._core.tiles.copies cimport cast, laid, packed, zero
 
 from tensorlib._core.interpreters.recording import UnsupportedDtype
 
@@ -93,19 +92,23 @@ cdef int check_alike(str name, Tensor a, Tensor b) except -1:
     return 0
 
 
-cdef Tensor forward(Work* work, int dtype, Tensor input, Tensor weight, Tensor bias):
-    cdef bint lanes = work.planes.together == 1 and lanes_of(input) > 0     # of `channel_affine`
-    cdef Tensor x = cast_planes(input, dtype) if lanes else packed(cast(input, dtype))
+cdef Tensor forward(Work* work, int dtype, Tensor input, Tensor weight, Tensor bias,
+                    bint scaled):
+    """`scaled`: nothing is summed up, so that the places of images whose channels lie beside each
+    other are examples."""
+    cdef bint lanes = gives_lanes(input)
+    scaled = scaled and lanes
+    cdef Tensor x = laid(input, dtype, scaled)
     cdef Tensor w = packed(cast(weight, dtype)), b = packed(cast(bias, dtype))
     cdef Tensor out = new_like(x, dtype)
-    if lanes:
+    if scaled:
         lay_lanes(out)
         work.planes.inner = 1
     if out.numel_:
         work.x, work.w = x.data_pointer, w.data_pointer
         work.b, work.y = b.data_pointer, out.data_pointer
         run(work, x.numel_)
-    return cast_planes(out, input.type)
+    return laid(out, input.type, lanes)
 
 
 cdef tuple backward(Work* work, int dtype, Tensor grad, Tensor input, Tensor weight):
@@ -121,7 +124,8 @@ cdef tuple backward(Work* work, int dtype, Tensor grad, Tensor input, Tensor wei
     else:
         zero(by_weight)
         zero(by_bias)
-    return (cast(out, input.type), cast(fold(SUM, by_weight, 1, &first, False, dtype), weight.type),
+    return (laid(out, input.type, gives_lanes(input)),
+            cast(fold(SUM, by_weight, 1, &first, False, dtype), weight.type),
             cast(fold(SUM, by_bias, 1, &first, False, dtype), weight.type))
 
 
@@ -131,7 +135,7 @@ def group_affine(Tensor input, Tensor weight, Tensor bias, Py_ssize_t groups, do
     cdef int dtype = begin(&work, "group_affine", GROUPS, input, weight, groups)
     check_alike("group_affine", weight, bias)
     work.planes.eps = eps
-    return forward(&work, dtype, input, weight, bias)
+    return forward(&work, dtype, input, weight, bias, False)
 
 
 def group_backward(Tensor grad, Tensor input, Tensor weight, Py_ssize_t groups, double eps):
@@ -148,7 +152,7 @@ def channel_affine(Tensor input, Tensor weight, Tensor bias):
     cdef int dtype = begin(&work, "channel_affine", SCALED, input, weight, 1)
     check_alike("channel_affine", weight, bias)
     work.planes.together = 1
-    return forward(&work, dtype, input, weight, bias)
+    return forward(&work, dtype, input, weight, bias, True)
 
 
 def channel_backward(Tensor grad, Tensor input, Tensor weight):

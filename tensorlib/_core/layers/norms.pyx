@@ -12,13 +12,15 @@ from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.arrange cimport fold
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL, SUM
+from tensorlib._core.tensor.lanes cimport gives_lanes, lanes_of, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
-from tensorlib._core.tiles.copies cimport cast, packed, zero
+from tensorlib._core.tiles.copies cimport cast, laid, packed, zero
 
 from tensorlib._core.interpreters.recording import UnsupportedDtype
 
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
+    BESIDE = 64          # channels of one element; a piece has a multiple of these, or of half
     PARTIAL = 64         # rows whose gradients of the weight are added one after the other
 
 ctypedef struct Sizes:
@@ -99,11 +101,14 @@ cdef void run_channels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
 
 
 cdef int run(Work* work, Py_ssize_t pieces, bint by_channels, Py_ssize_t numel) except -1:
-    cdef Py_ssize_t grain
+    cdef Py_ssize_t grain, least
     cdef range_fn each = run_rows
     if by_channels:
         each = run_channels
         grain = 1 + PIECE // max(<Py_ssize_t>1, work.sizes.outer * work.sizes.inner)
+        if work.sizes.inner == 1:        # columns, of which vectors take several
+            least = BESIDE if work.sizes.channels >= 2 * BESIDE else BESIDE // 2
+            grain = (grain + least - 1) // least * least
     else:
         grain = 1 + PIECE // max(<Py_ssize_t>1, work.sizes.inner)
         if work.kind == WEIGHT:
@@ -147,6 +152,21 @@ cdef int begin(Work* work, str name, Kind kind, Tensor x, int ndim, const Py_ssi
     return dtype
 
 
+cdef Tensor new_result(Work* work, Tensor x, bint lanes):
+    """What comes of `x`, laid out as it; where its channels lie beside each other, each place of an
+    image is to the loops an example of its own."""
+    cdef Tensor out = new_like(x, x.type)
+    if lanes:
+        join_places(work, x)
+        lay_lanes(out)
+    return out
+
+
+cdef inline void join_places(Work* work, Tensor x) noexcept:
+    if lanes_of(x):
+        work.sizes.outer, work.sizes.inner = work.sizes.outer * work.sizes.inner, 1
+
+
 cdef int check_alike(str name, Tensor a, Tensor b) except -1:
     if not same_shape(a, b):
         raise RuntimeError(f"{name}: shapes differ: {tuple(a.shape)} and {tuple(b.shape)}")
@@ -162,8 +182,9 @@ def affine_norm(Tensor input, Tensor weight, Tensor bias, double eps, bint cente
     cdef Work work
     cdef int dtype = begin(&work, "affine_norm", FORWARD, input, weight.ndim_, weight.dims, eps,
                            centered, channels)
-    cdef Tensor x = packed(cast(input, dtype)), w = packed(cast(weight, dtype))
-    cdef Tensor b = packed(cast(bias, dtype)), out = new_like(x, dtype)
+    cdef bint lanes = channels and gives_lanes(input)
+    cdef Tensor x = laid(input, dtype, lanes), w = packed(cast(weight, dtype))
+    cdef Tensor b = packed(cast(bias, dtype)), out = new_result(&work, x, lanes)
     check_alike("affine_norm", weight, bias)
     if channels:
         mean = new_like(w, dtype) if mean is None else mean
@@ -178,7 +199,7 @@ def affine_norm(Tensor input, Tensor weight, Tensor bias, double eps, bint cente
     work.x, work.w = x.data_pointer, w.data_pointer
     work.b, work.y = b.data_pointer, out.data_pointer
     run(&work, work.sizes.channels if channels else work.rows, channels, x.numel_)
-    return cast(out, input.type)
+    return laid(out, input.type, lanes)
 
 
 def norm_backward(Tensor grad, Tensor input, Tensor weight, double eps, bint centered,
@@ -186,15 +207,16 @@ def norm_backward(Tensor grad, Tensor input, Tensor weight, double eps, bint cen
     cdef Work work
     cdef int dtype = begin(&work, "norm_backward", BACKWARD, input, weight.ndim_, weight.dims, eps,
                            centered, channels)
-    cdef Tensor x = packed(cast(input, dtype)), w = packed(cast(weight, dtype))
-    cdef Tensor g = packed(cast(grad, dtype)), out = new_like(x, dtype)
+    cdef bint lanes = channels and gives_lanes(input)
+    cdef Tensor x = laid(input, dtype, lanes), w = packed(cast(weight, dtype))
+    cdef Tensor g = laid(grad, dtype, lanes), out = new_result(&work, x, lanes)
     check_alike("norm_backward", grad, input)
     if out.numel_ == 0:
         return cast(out, input.type)
     work.g, work.x = g.data_pointer, x.data_pointer
     work.w, work.y = w.data_pointer, out.data_pointer
     run(&work, work.sizes.channels if channels else work.rows, channels, x.numel_)
-    return cast(out, input.type)
+    return laid(out, input.type, lanes)
 
 
 def norm_weight_backward(Tensor grad, Tensor input, int ndim, double eps, bint centered,
@@ -204,13 +226,16 @@ def norm_weight_backward(Tensor grad, Tensor input, int ndim, double eps, bint c
     cdef Py_ssize_t pieces
     cdef Py_ssize_t dims[2]
     cdef Tensor x, g, out, partials
+    cdef bint lanes = channels and gives_lanes(input)
     if not 0 <= ndim <= input.ndim_ or channels and input.ndim_ < 2:
         raise RuntimeError(f"norm_weight_backward: {ndim} dims of {input.ndim_}")
     cdef const Py_ssize_t* sizes = input.dims + (1 if channels else input.ndim_ - ndim)
     dtype = begin(&work, "norm_weight_backward", WEIGHT, input, 1 if channels else ndim, sizes,
                   eps, centered, channels)
     check_alike("norm_weight_backward", grad, input)
-    x, g = packed(cast(input, dtype)), packed(cast(grad, dtype))
+    x, g = laid(input, dtype, lanes), laid(grad, dtype, lanes)
+    if lanes:
+        join_places(&work, x)
     out = new_tensor(dtype, 1 if channels else ndim, sizes)
     if x.numel_ == 0:
         zero(out)

@@ -8,10 +8,9 @@ from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT64, compute_dtype
 from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.shape cimport MAX_NDIM, settled, wrap_dim
 from tensorlib._core.base.work cimport share
-from tensorlib._core.layers.windows cimport cast_planes
-from tensorlib._core.tensor.lanes cimport lanes_of, lay_lanes
+from tensorlib._core.tensor.lanes cimport gives_lanes, lanes_of, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
-from tensorlib._core.tiles.copies cimport packed
+from tensorlib._core.tiles.copies cimport laid, packed
 from tensorlib._kernels.resample cimport Taps
 
 cdef enum:
@@ -49,9 +48,9 @@ def resample(Tensor input, dim, Py_ssize_t size, Tensor first, Tensor places, Te
     cdef int along, dtype = compute_dtype(input.type)
     if dtype != FLOAT32 and dtype != FLOAT64:
         raise RuntimeError(f"interpolate: takes a tensor of a floating dtype, got {input.dtype}")
-    cdef Tensor x = cast_planes(input, dtype), y
+    cdef bint laid_so = gives_lanes(input)
+    cdef Tensor x = laid(input, dtype, laid_so), y
     cdef Py_ssize_t lanes = lanes_of(x)
-    x = x if lanes else packed(x)
     if x.ndim_ == 0:
         raise IndexError("interpolate: a tensor without dims has none to resample")
     along = wrap_dim("interpolate", dim, x.ndim_)
@@ -70,13 +69,13 @@ def resample(Tensor input, dim, Py_ssize_t size, Tensor first, Tensor places, Te
     if lanes:
         lay_lanes(y)
     if y.numel_ == 0:
-        return cast_planes(y, input.type)
+        return laid(y, input.type, laid_so)
     rows = outer if work.taps.inner == 1 else outer * size
     work.loop = loops[work.taps.inner > 1][dtype != FLOAT32]
     work.x, work.y = x.data_pointer, y.data_pointer
     share(run, &work, work.y, rows, 1 + PART * rows // (y.numel_ * (1 + places.numel_ // size)),
           False)
-    return cast_planes(y, input.type)
+    return laid(y, input.type, laid_so)
 
 
 cdef int check_taps(Taps* taps, Tensor first, Tensor places, Tensor weights) except -1:

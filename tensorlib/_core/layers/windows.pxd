@@ -25,4 +25,4 @@ ctypedef void (*window_fn)(const char* x, char* y, const Window* w,
 cdef void* find_window_loop(Loop loop, int dtype) noexcept nogil
 cdef int fill_window(Window* w, str name, Tensor x, object spatial, object kernel, object stride,
                      object padding, object dilation, object out) except -1
-cdef Tensor cast_planes(Tensor x, int dtype)
+

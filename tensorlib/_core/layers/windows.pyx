@@ -10,9 +10,9 @@ from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.shape cimport MAX_NDIM, MAX_NUMEL, clipped, count, settled, times
 from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
-from tensorlib._core.tensor.lanes cimport lanes_of, lay_lanes
+from tensorlib._core.tensor.lanes cimport gives_lanes, lanes_of, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
-from tensorlib._core.tiles.copies cimport cast, copy_into, packed, zero
+from tensorlib._core.tiles.copies cimport cast, laid, packed, zero
 
 from tensorlib._core.interpreters.recording import UnsupportedDtype
 
@@ -136,23 +136,15 @@ cdef void run_put_lanes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
         work.wrong = True
 
 
-cdef inline Py_ssize_t lanes_of_planes(Tensor x, int n) noexcept:
-    """The same for planes of n dims, whose places int32 has."""
-    cdef Py_ssize_t lanes = lanes_of(x) if x.ndim_ == n + 2 else 0
-    return lanes if lanes and x.numel_ // (x.dims[0] * lanes) < 0x7FFFFFFF else 0
+cdef inline bint plane_lanes(Tensor x, int n) noexcept:
+    """The same for planes of n dims."""
+    return x.ndim_ == n + 2 and gives_lanes(x)
 
 
-cdef Tensor as_lanes(Tensor x, int dtype):
-    """A copy of (N, C, *) in which channels lie beside each other."""
-    cdef Tensor y = new_like(x, dtype)
-    lay_lanes(y)
-    copy_into(y, x)
-    return y
-
-
-cdef Tensor cast_planes(Tensor x, int dtype):
-    """`x` as `dtype`, in the layout that it has."""
-    return as_lanes(x, dtype) if x.type != dtype and lanes_of(x) else cast(x, dtype)
+cdef inline Py_ssize_t lanes_of_planes(Tensor x, bint lanes) noexcept:
+    """How many channels lie beside each other, where they do and int32 has the places."""
+    cdef Py_ssize_t count = lanes_of(x) if lanes else 0
+    return count if count and x.numel_ // (x.dims[0] * count) < 0x7FFFFFFF else 0
 
 
 cdef int run(Work* work, range_fn fn, Py_ssize_t planes, Py_ssize_t cost) except -1:
@@ -206,7 +198,8 @@ def max_pool(Tensor input, tuple kernel, tuple stride, tuple padding, tuple dila
     dilation, planes = settled(dilation), settled(planes)
     cdef Window w
     cdef int n = len(kernel), d
-    cdef Tensor x = cast_planes(input, floating_dtype("max_pool", input))
+    cdef bint lanes = plane_lanes(input, n)
+    cdef Tensor x = laid(input, floating_dtype("max_pool", input), lanes)
     fill_window(&w, "max_pool", x, spatial_of("max_pool", x, n), kernel, stride, padding, dilation,
                 planes)
     for d in range(3):         # the first and the last window have elements in the plane
@@ -214,7 +207,7 @@ def max_pool(Tensor input, tuple kernel, tuple stride, tuple padding, tuple dila
                          or (w.out[d] - 1) * w.stride[d] - w.pad[d] >= w.size[d]
                          or not reaches(&w, d)):
             raise RuntimeError("max_pool: a window has no element in the plane")
-    return maxima(x, &w, n, planes, input.type, with_places)
+    return maxima(x, &w, n, planes, input.type, lanes, with_places)
 
 
 def max_values(Tensor input, tuple kernel, tuple stride, tuple padding, tuple dilation,
@@ -228,12 +221,13 @@ def adaptive_max_pool(Tensor input, tuple planes):
     planes = settled(planes)
     cdef Window w
     cdef int n = len(planes)
-    cdef Tensor x = cast_planes(input, floating_dtype("adaptive_max_pool", input))
+    cdef bint lanes = plane_lanes(input, n)
+    cdef Tensor x = laid(input, floating_dtype("adaptive_max_pool", input), lanes)
     cdef tuple spatial = spatial_of("adaptive_max_pool", x, n)
     fill_parts(&w, "adaptive_max_pool", x, spatial, planes)
     if area(w.size) == 0 and area(w.out):
         raise RuntimeError("adaptive_max_pool: a window has no element in the plane")
-    return maxima(x, &w, n, planes, input.type, True)
+    return maxima(x, &w, n, planes, input.type, lanes, True)
 
 
 cdef int fill_parts(Window* w, str name, Tensor x, tuple spatial, tuple planes) except -1:
@@ -247,12 +241,13 @@ cdef int fill_parts(Window* w, str name, Tensor x, tuple spatial, tuple planes) 
     return 0
 
 
-cdef tuple maxima(Tensor x, const Window* w, int n, tuple planes, int dtype, bint with_places):
+cdef tuple maxima(Tensor x, const Window* w, int n, tuple planes, int dtype, bint lanes,
+                  bint with_places):
     """The maxima of windows as `dtype`, and their places as int64 or None."""
     cdef Work work
     cdef Tensor y, at = None
     cdef bint rows = not with_places and (w.kernel[2] - 1) * w.dilation[2] < <Py_ssize_t>WIDEST
-    work.lanes, work.w, work.n, work.at = lanes_of_planes(x, n), w, area(w.out), NULL
+    work.lanes, work.w, work.n, work.at = lanes_of_planes(x, lanes), w, area(w.out), NULL
     x = x if work.lanes else packed(x)
     y = with_planes("max_pool", x, n, planes, x.type)
     if with_places or not (rows or work.lanes):
@@ -272,7 +267,7 @@ cdef tuple maxima(Tensor x, const Window* w, int n, tuple planes, int dtype, bin
         work.loop = find_window_loop(MAX_ROWS if rows else MAX_POOL, x.type)
         run(&work, run_pools if rows else run_max, planes_of(x, n),
             times(work.n, area(w.kernel)))
-    return cast_planes(y, dtype), at
+    return laid(y, dtype, lanes), at if at is None else laid(at, INT64, lanes)
 
 
 cdef bint reaches(const Window* w, int d) noexcept:
@@ -294,7 +289,8 @@ def put_places(Tensor input, Tensor places, tuple spatial):
     cdef Window w
     cdef Work work
     cdef int dtype = floating_dtype("put_places", input), n = len(spatial)
-    cdef Tensor x = cast_planes(input, dtype), at = cast(places, INT64), y
+    cdef bint lanes = plane_lanes(places, n)
+    cdef Tensor x = laid(input, dtype, lanes), at = laid(places, INT64, lanes), y
     if not same_shape(x, at):
         raise RuntimeError(f"put_places: elements of shape {tuple(x.shape)}, places of shape "
                            f"{tuple(at.shape)}")
@@ -303,11 +299,10 @@ def put_places(Tensor input, Tensor places, tuple spatial):
     y = with_planes("put_places", x, n, spatial, dtype)
     zero(y)
     if x.numel_ == 0:
-        return cast_planes(y, input.type)
-    work.lanes = lanes_of_planes(at, n)
+        return laid(y, input.type, lanes)
+    work.lanes = lanes_of_planes(at, lanes)
     if work.lanes:
         lay_lanes(y)
-        x = x if lanes_of(x) else as_lanes(x, dtype)
     else:
         x, at = packed(x), packed(at)
     work.loop, work.w, work.wrong = find_window_loop(
@@ -323,7 +318,7 @@ def put_places(Tensor input, Tensor places, tuple spatial):
     if work.wrong:
         raise IndexError("put_places: a place is out of bounds for a plane of "
                          f"{w.size[0]} elements")
-    return cast_planes(y, input.type)
+    return laid(y, input.type, lanes)
 
 
 def avg_pool(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padding, tuple planes,
@@ -333,7 +328,8 @@ def avg_pool(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padd
     padding, planes = settled(padding), settled(planes)
     cdef Window w
     cdef int dtype = floating_dtype("avg_pool", input), n = len(kernel), d
-    cdef Tensor x = cast_planes(input, dtype)
+    cdef bint lanes = plane_lanes(input, n)
+    cdef Tensor x = laid(input, dtype, lanes)
     fill_window(&w, "avg_pool", x, spatial, kernel, stride, padding, (1,) * n, planes)
     if spatial_of("avg_pool", x, n) != (planes if back else spatial):
         raise RuntimeError(f"avg_pool: got {tuple(x.shape)}, expected planes of "
@@ -344,7 +340,7 @@ def avg_pool(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padd
     if area(w.size) == 0 and area(w.out):
         raise RuntimeError(f"avg_pool: expected planes with elements, got planes of {spatial}")
     w.counts_padding, w.divisor = counts_padding, divisor
-    return means(x, &w, n, spatial if back else planes, input.type, back)
+    return means(x, &w, n, spatial if back else planes, input.type, lanes, back)
 
 
 def adaptive_pool(Tensor input, tuple spatial, tuple planes, bint back):
@@ -352,19 +348,20 @@ def adaptive_pool(Tensor input, tuple spatial, tuple planes, bint back):
     spatial, planes = settled(spatial), settled(planes)
     cdef Window w
     cdef int n = len(planes)
-    cdef Tensor x = cast_planes(input, floating_dtype("adaptive_pool", input))
+    cdef bint lanes = plane_lanes(input, n)
+    cdef Tensor x = laid(input, floating_dtype("adaptive_pool", input), lanes)
     fill_parts(&w, "adaptive_pool", x, spatial, planes)
     if spatial_of("adaptive_pool", x, n) != (planes if back else spatial):
         raise RuntimeError(f"adaptive_pool: got {tuple(x.shape)}, expected planes of "
                            f"{planes if back else spatial}")
-    return means(x, &w, n, spatial if back else planes, input.type, back)
+    return means(x, &w, n, spatial if back else planes, input.type, lanes, back)
 
 
-cdef Tensor means(Tensor x, Window* w, int n, tuple sizes, int dtype, bint back):
+cdef Tensor means(Tensor x, Window* w, int n, tuple sizes, int dtype, bint lanes, bint back):
     """The means of windows, or back, of sizes `sizes` as `dtype`."""
     cdef Work work
     cdef Tensor y
-    work.lanes = lanes_of_planes(x, n)
+    work.lanes = lanes_of_planes(x, lanes)
     x = x if work.lanes else packed(x)
     y = with_planes("avg_pool", x, n, sizes, x.type)
     work.loop, work.w = find_window_loop(AVG_POOL_BACKWARD if back else AVG_POOL, x.type), w
@@ -381,7 +378,7 @@ cdef Tensor means(Tensor x, Window* w, int n, tuple sizes, int dtype, bint back)
             times(times(work.n if back else w.out[2], work.lanes), area(w.kernel)))
     elif y.numel_ and x.numel_:
         run(&work, run_pools, planes_of(x, n), times(work.n, area(w.kernel)))
-    return cast_planes(y, dtype)
+    return laid(y, dtype, lanes)
 
 
 def columns(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padding, tuple dilation,

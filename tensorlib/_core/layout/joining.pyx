@@ -9,7 +9,7 @@ from tensorlib._core.base.dtypes cimport ITEMSIZE, promote
 from tensorlib._core.base.shape cimport MAX_NDIM, add_sizes, settled, times, wrap_dim
 from tensorlib._core.base.work cimport share
 from tensorlib._core.layout.views cimport view_of
-from tensorlib._core.tensor.lanes cimport lanes_of, lay_lanes
+from tensorlib._core.tensor.lanes cimport gives_lanes, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
 from tensorlib._core.tiles.copies cimport copy_into
 
@@ -213,7 +213,7 @@ cdef bint all_lanes(tuple tensors, int ndim) noexcept:
     if ndim != 4 and ndim != 5:
         return False
     for x in tensors:
-        if (<Tensor>x).ndim_ != ndim or not lanes_of(<Tensor>x):
+        if (<Tensor>x).ndim_ != ndim or not gives_lanes(<Tensor>x):
             return False
     return True
 

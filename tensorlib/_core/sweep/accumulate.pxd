@@ -9,4 +9,7 @@ cdef int accumulate(Node node, bint create_graph) except -1
 cdef bint add_picked(Sweep* sweep, Node node, Tensor g, Node target) except -1
 cdef int hold_spread(Sweep* sweep, Tensor g, Node target) except -1
 cdef void drop_spread(Sweep* sweep) noexcept
-cdef bint has_usual_steps(Tensor x) noexcept
+
+# The gradient of a leaf lies as the leaf, where that has no gaps, and else row by row.
+cdef bint lies_for(Tensor g, Tensor leaf) noexcept
+cdef Tensor copied_for(Tensor g, Tensor leaf)

@@ -6,7 +6,7 @@ A buffer that nobody else can see is added to in place.
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 
-from tensorlib._core.apply.elementwise cimport apply_binary
+from tensorlib._core.apply.elementwise cimport apply_binary, is_dense
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64
 from tensorlib._core.base.upcalls cimport ADD, registered, upcalls
 from tensorlib._core.base.watch cimport watched
@@ -18,7 +18,7 @@ from tensorlib._core.sweep.state cimport Sweep
 from tensorlib._core.tensor.tensor cimport (
     Tensor, gradient_of, requires_grad, same_shape, set_gradient, track_tensor,
 )
-from tensorlib._core.tiles.copies cimport packed_copy
+from tensorlib._core.tiles.copies cimport copy_into, new_arranged_as, packed_copy
 from tensorlib._core.tiles.flat cimport run_loop
 from tensorlib._core.tiles.loops cimport Loop, find_loop, loop_id
 
@@ -34,8 +34,7 @@ cdef inline bint only_ours(PyObject* g) noexcept:
     if Py_REFCNT(g) != 1:
         return False
     x = <Tensor>g
-    return (x.packed and x.storage.capacity != 0
-            and Py_REFCNT(<PyObject*>x.storage) == 1)
+    return x.storage.capacity != 0 and Py_REFCNT(<PyObject*>x.storage) == 1
 
 
 cdef bint has_usual_steps(Tensor x) noexcept:
@@ -47,6 +46,34 @@ cdef bint has_usual_steps(Tensor x) noexcept:
         if x.steps[d] != expected:
             return False
         expected *= max(x.dims[d], 1)
+    return True
+
+
+cdef inline bint rules_layout(Tensor leaf) noexcept:
+    return not leaf.packed and is_dense(leaf)
+
+
+cdef bint lies_for(Tensor g, Tensor leaf) noexcept:
+    if rules_layout(leaf):
+        return is_laid_as(g, leaf)
+    return g.packed and has_usual_steps(g)
+
+
+cdef Tensor copied_for(Tensor g, Tensor leaf):
+    cdef Tensor made
+    if not rules_layout(leaf):
+        return packed_copy(g, g.type)
+    made = new_arranged_as(leaf, g.type)
+    copy_into(made, g)
+    return made
+
+
+cdef inline bint is_laid_as(Tensor x, Tensor y) noexcept:
+    """Whether two tensors of one shape have the same steps."""
+    cdef int d
+    for d in range(x.ndim_):
+        if x.dims[d] != 1 and x.steps[d] != y.steps[d]:
+            return False
     return True
 
 
@@ -67,8 +94,10 @@ cdef bint add_in_place(Tensor x, Tensor g) except -1:
     cdef Loop* loop = find_loop(ADD_LOOP, x.type)
     cdef char* inputs[2]
     cdef bint is_scalar[2]
-    if (loop.run == NULL or g.type != x.type or not g.packed or not same_shape(x, g)
-            or not x.packed or not x.storage.writable):
+    if (loop.run == NULL or g.type != x.type or not same_shape(x, g) or not x.storage.writable
+            or not (x.packed or is_dense(x))):
+        return False
+    if not (x.packed and g.packed or is_laid_as(x, g)):
         return False
     inputs[0], inputs[1] = x.data_pointer, g.data_pointer
     is_scalar[0] = is_scalar[1] = False
@@ -126,13 +155,15 @@ cdef int accumulate(Node node, bint create_graph) except -1:
         track_tensor(leaf)
     cdef object total = gradient_of(leaf)
     if total is None:
-        if create_graph or only_ours(g) and has_usual_steps(<Tensor>g):
+        if create_graph or only_ours(g) and lies_for(<Tensor>g, leaf):
             set_gradient(leaf, <Tensor>g)
         else:
-            set_gradient(leaf, packed_copy(<Tensor>g, (<Tensor>g).type))
+            set_gradient(leaf, copied_for(<Tensor>g, leaf))
     elif watched and overrides(total):                  # of a class that adds by itself
         set_gradient(leaf, <Tensor?>upcalls.binary(ADD, total, <Tensor>g))
     elif (create_graph or requires_grad(<Tensor>total)
-            or not add_in_place(<Tensor>total, <Tensor>g)):
+            or not add_in_place(<Tensor>total, <Tensor>g) and not (
+                rules_layout(<Tensor>total)
+                and add_in_place(<Tensor>total, copied_for(<Tensor>g, <Tensor>total)))):
         set_gradient(leaf, apply_binary(<Op>registered(ADD), total, <Tensor>g))
     return 0

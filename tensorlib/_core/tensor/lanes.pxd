@@ -17,6 +17,23 @@ cdef inline Py_ssize_t lanes_of(Tensor x) noexcept:
     return x.dims[1] if x.dims[0] == 1 or x.steps[0] == span else 0
 
 
+cdef inline bint gives_lanes(Tensor x) noexcept:
+    """Whether the channels of what images or volumes (N, C, *) give are to lie beside each other:
+    where theirs do, be it with gaps. As in PyTorch, strides of dims of size 1 count, too."""
+    cdef Py_ssize_t least
+    cdef int d, last = x.ndim_ - 1
+    if not 3 <= last <= 4:
+        return lanes_of(x) > 0
+    if x.steps[1] > x.steps[last] or x.steps[1] <= 0 or x.numel_ == 0:
+        return False
+    least = x.steps[1] * x.dims[1]
+    for d in range(last, 1, -1):
+        if x.steps[d] < least:
+            return False
+        least = x.steps[d] * x.dims[d]
+    return x.steps[0] >= least and least != x.steps[1]
+
+
 cdef inline void lay_lanes(Tensor y) noexcept:
     """Gives a new tensor (N, C, *) the layout in which channels lie beside each other."""
     cdef Py_ssize_t span = y.dims[1], rest = y.steps[1]

@@ -6,6 +6,7 @@ from libc.string cimport memset
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.work cimport run_alone
+from tensorlib._core.tensor.lanes cimport gives_lanes, lanes_of, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, over_storage, same_shape
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
@@ -65,6 +66,19 @@ cdef Tensor new_arranged_as(Tensor x, int dtype):
 cdef Tensor arranged_copy(Tensor x, int dtype):
     """A new tensor with the elements of `x` as `dtype`, its dims in the same order in memory."""
     cdef Tensor result = new_arranged_as(x, dtype)
+    copy_into(result, x)
+    return result
+
+
+cdef Tensor laid(Tensor x, int dtype, bint lanes):
+    """(N, C, *) as `dtype` without gaps: its channels beside each other, or else row by row."""
+    cdef Tensor result
+    if not lanes:
+        return packed(cast(x, dtype))
+    if x.type == dtype and (lanes_of(x) or x.packed and gives_lanes(x)):
+        return x
+    result = new_like(x, dtype)
+    lay_lanes(result)
     copy_into(result, x)
     return result
 

@@ -173,6 +173,7 @@ class Module(Hooked, Stated):
         """This module, its floating parameters and buffers in another dtype: `to(tl.float64)`.
 
         It takes a dtype, a device or a tensor, as `Tensor.to` does. Complex ones count as floating.
+        memory_format: of the parameters and buffers that have 4 or 5 dims.
 
         Raises: TypeError for a dtype of integers or bools, RuntimeError for a device that is not
         there.
@@ -181,7 +182,12 @@ class Module(Hooked, Stated):
         if target is not None and not has_gradients(target):
             raise TypeError("Module.to: only floating-point and complex dtypes are accepted, got "
                             f"{target}")
-        return self._apply(lambda x: x.to(where, target if has_gradients(x.dtype) else None))
+        order = kwargs.get("memory_format")
+
+        def change(x):
+            x = x.to(where, target if has_gradients(x.dtype) else None)
+            return x if order is None or x.ndim not in (4, 5) else x.to(memory_format=order)
+        return self._apply(change)
 
     def to_empty(self, *, device: Any = None, recurse: bool = True) -> Self:
         """This module, its parameters and buffers with memory that nothing was written to yet."""

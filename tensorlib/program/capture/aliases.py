@@ -5,11 +5,13 @@ write into either is seen in both. And a result has to have the layout of the ea
 in another order have other bits.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from tensorlib._core.graph.modes import is_inference_mode_enabled
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.signatures import place_in_memory
+from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.model import Block, OpCall, Variable, place_of
 from tensorlib.program.passes.facts import lasting, with_inputs
 from tensorlib.program.run.plan import Unplanned
@@ -75,3 +77,30 @@ def check_results(slots: list[Any], found: list[Any], replay: Any,
     if len(set(untracked)) > 1:
         raise Unplanned("it makes some of its results in inference mode, and others not")
     return any(untracked) and not is_inference_mode_enabled()
+
+
+def dims_in_memory(x: Tensor) -> list[int] | None:
+    """The dims from the outermost inwards, of a tensor without gaps where they lie in another
+    order than their own."""
+    order = sorted(range(x.ndim), key=lambda d: (-x.stride(d), d))
+    expected = 1
+    for d in reversed(order):
+        if x.shape[d] != 1 and x.stride(d) != expected:
+            return None
+        expected *= x.shape[d]
+    return None if x.is_contiguous() else order
+
+
+def laid_as(leaf: Variable, g: Variable, block: Block, note: Callable[[OpCall], None]) -> Variable:
+    """The gradient of a leaf, which is to lie as `.grad` will, since sums in another order have
+    other bits: as the leaf, where its dims are in another order than their own, without gaps."""
+    order = dims_in_memory(leaf.value)
+    if order is None:
+        return g
+    back = sorted(range(len(order)), key=order.__getitem__)
+    for name, dims in (("permute", order), ("contiguous", None), ("permute", back)):
+        shape = g.shape if dims is None else tuple(g.shape[d] for d in dims)
+        y = block.new_variable(f"{leaf.name}@GRAD", shape, g.dtype, stop_gradient=True)
+        note(OpCall(name, {"input": g}, (y,), {} if dims is None else {"dims": dims}, user_line()))
+        g = y
+    return g

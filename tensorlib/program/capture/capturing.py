@@ -24,6 +24,7 @@ from tensorlib.program.building.builder import Builder
 from tensorlib.program.capture.questions import has_hooks, rates_of, writes_outside
 from tensorlib.program.capture.recorder import Recorder, has_examples
 from tensorlib.program.differentiation.backward import Backward, dependents
+from tensorlib.program.capture.aliases import laid_as
 from tensorlib.program.differentiation.control_gradients import visit_control
 from tensorlib.program.guards.guarded import is_written_in_python
 from tensorlib.program.guards.signatures import are_without_hooks, gradient_of, memory_of
@@ -413,7 +414,7 @@ class ReplayRecorder(Recorder):
         for x, g in zip(wanted, found):
             if g is None:
                 continue
-            old = before[x]
+            g, old = laid_as(x, g, self.block, self.note), before[x]
             if old is not None:
                 total = self.block.new_variable(f"{x.name}@GRAD", x.shape, x.dtype,
                                                 stop_gradient=True)

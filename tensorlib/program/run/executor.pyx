@@ -27,7 +27,7 @@ from tensorlib._core.graph.op cimport BOOLS, GRADIENT, Op, PASS, Rule, TILES as 
 from tensorlib._core.products.product cimport is_plain_product, is_rows_product
 from tensorlib._core.reduce.arrange cimport arrange as laid_out_for_fold, reduced_dims
 from tensorlib._core.reduce.schedule cimport SUM as OF_SUMS
-from tensorlib._core.sweep.accumulate cimport has_usual_steps
+from tensorlib._core.sweep.accumulate cimport lies_for
 from tensorlib._core.sweep.rules cimport arguments, some_complex
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, alias, new_like, new_tensor, set_gradient
@@ -342,7 +342,7 @@ cdef class Machine:
         for step in [self.steps[place] for place in self.puts]:
             x, root = step.out, self.root(step.out)
             step.copies = not (
-                x.packed and has_usual_steps(x) and root.source != FED and root not in given
+                lies_for(x, <Tensor>step.held) and root.source != FED and root not in given
                 and root.meta.nbytes == x.numel_ * ITEMSIZE[x.type])
             if not step.copies:
                 root.written_over = True

@@ -9,8 +9,9 @@ from tensorlib._core.products.product cimport product_to, rows_product_to
 from tensorlib._core.reduce.arrange cimport fold_to
 from tensorlib._core.reduce.schedule cimport SUM as FOLD_SUM
 from tensorlib._core.reduce.squares cimport divide
+from tensorlib._core.sweep.accumulate cimport copied_for
 from tensorlib._core.tensor.tensor cimport Tensor, alias, over_storage, same_shape, set_gradient
-from tensorlib._core.tiles.copies cimport copy_into, packed_copy
+from tensorlib._core.tiles.copies cimport copy_into
 from tensorlib._core.tiles.flat cimport run_loop
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
@@ -118,8 +119,8 @@ cdef int perform(Step step) except -1:
         return divide(step.out, step.divisor) if step.divisor else 0
     if step.kind == PUT_GRAD:
         set_gradient(<Tensor>step.held, (
-            None if step.out is None else packed_copy(step.out, step.out.type) if step.copies
-            else alias(step.out)))
+            None if step.out is None
+            else copied_for(step.out, <Tensor>step.held) if step.copies else alias(step.out)))
         return 0
     found = PyObject_Call(step.function, step.args, step.kwargs)
     return take_results(step, found) if step.roots else 0

@@ -1,0 +1,166 @@
+"""Convolutions of images whose channels lie beside each other, as channels-last has them.
+
+Outside autograd. Products of single elements, depthwise and Winograd's convolutions, and windows
+that meet the weight where they lie, read and write such images as they are; for others there is
+None, and planes are to be made of them.
+"""
+
+from tensorlib._core.base.dtypes cimport FLOAT32
+from tensorlib._core.base.shape cimport MAX_NDIM, count
+from tensorlib._core.convolutions.as_products cimport (
+    exchanged, product_of_places, product_of_places_for_weight, product_of_places_gradient,
+    with_sizes,
+)
+from tensorlib._core.convolutions.columns cimport Convolution, WEIGHT, by_strips
+from tensorlib._core.convolutions.depthwise cimport (
+    ADJOINT_OF_INPUT, ADJOINT_OF_WEIGHT, OUTPUT, DepthwisePass,
+)
+from tensorlib._core.convolutions.depthwise_lanes cimport Lanes, depthwise_lanes, lanes_fit
+from tensorlib._core.convolutions.direct cimport direct_fits
+from tensorlib._core.convolutions.image_lanes cimport Stacked, stacked_fits
+from tensorlib._core.convolutions.winograd cimport (
+    ADJOINT, PRODUCT, Tiled, WinogradPass, winograd, winograd_fits,
+)
+from tensorlib._core.tensor.lanes cimport lay_lanes
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+from tensorlib._core.tiles.copies cimport cast, laid, packed
+from tensorlib._kernels.windows cimport Window
+
+
+cdef Tensor new_of(str name, int dtype, object sizes):
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int d
+    for d in range(len(sizes)):
+        dims[d] = sizes[d]
+    count(name, len(sizes), dims)
+    return new_tensor(dtype, len(sizes), dims)
+
+
+cdef bint fits_tiles(const Convolution* c, WinogradPass kind, Tiled* i) noexcept:
+    """Whether the result is computed with fewer multiplications."""
+    cdef const Window* w = &c.window
+    cdef int d
+    if c.dtype != FLOAT32 or w.size[0] != 1 or w.out[0] != 1 or w.kernel[0] != 1 or w.pad[0]:
+        return False
+    for d in range(2):
+        if w.kernel[d + 1] != 3 or w.stride[d + 1] != 1 or w.dilation[d + 1] != 1:
+            return False
+        i.size[d], i.out[d], i.pad[d] = w.size[d + 1], w.out[d + 1], w.pad[d + 1]
+    i.kind, i.x, i.y, i.weight = kind, c.x, c.g, c.weight
+    i.images, i.groups, i.ins, i.outs = c.images, c.groups, c.ins, c.outs
+    i.lanes = c.lanes
+    return winograd_fits(i)
+
+
+cdef bint by_tiles(const Convolution* c, WinogradPass kind) except -1:
+    """Whether it was computed so."""
+    cdef Tiled i
+    return fits_tiles(c, kind, &i) and winograd(&i)
+
+
+cdef bint lie_along(const Convolution* c, Stacked* s) noexcept:
+    """Whether the images lie along the vectors, for the kind of pass."""
+    s.dtype, s.itemsize, s.window = c.dtype, c.itemsize, &c.window
+    s.images, s.groups, s.ins, s.outs = c.images, c.groups, c.ins, c.outs
+    s.taps, s.places, s.plane = c.ins * c.elements, c.places, c.plane
+    s.x, s.g, s.weight = c.x, c.g, c.weight
+    return not c.plain and stacked_fits(s, c.kind == WEIGHT)
+
+
+cdef bint shift_lanes(const Convolution* c, DepthwisePass kind) except -1:
+    """Whether a depthwise pass was computed with channels that lie beside each other."""
+    cdef Lanes d
+    d.kind, d.window = kind, &c.window
+    d.images, d.channels, d.x, d.g, d.weight = c.images, c.groups, c.x, c.g, c.weight
+    return depthwise_lanes(&d)
+
+
+cdef inline bint shifts_lanes(const Convolution* c) noexcept:
+    return c.ins == c.outs == 1 and c.groups > 1 and lanes_fit(c.dtype, c.groups)
+
+
+cdef inline Tensor turned_weight(Tensor w):
+    """The weight of a depthwise convolution with its channels beside each other; or back."""
+    return packed(exchanged(with_sizes(w, (w.dims[0], -1)), 0, 1))
+
+
+cdef Tensor new_lanes(int dtype, tuple sizes):
+    cdef Tensor y = new_of("convolution", dtype, sizes)
+    lay_lanes(y)
+    return y
+
+
+cdef Tensor convolved_lanes(Convolution* c, Tensor input, Tensor weight, tuple sizes):
+    """The result where channels lie beside each other; None where planes are faster."""
+    cdef Tensor x, w, y
+    cdef Tiled tiled
+    cdef Stacked s
+    cdef bint shifts = not c.plain and shifts_lanes(c), tiles
+    if input.numel_ == 0 or weight.numel_ == 0 or c.places == 0:
+        return None
+    if c.plain and c.groups == 1:
+        return product_of_places(laid(input, c.dtype, True), cast(weight, c.dtype), sizes)
+    c.lanes = True
+    tiles = not shifts and fits_tiles(c, PRODUCT, &tiled)
+    c.product.lanes, c.product.paired, c.product.ins, c.product.outs = True, 0, c.ins, c.outs
+    c.product.taps = c.ins * c.elements
+    if not (shifts or tiles or c.plain or c.groups == 1 and direct_fits(&c.product, &c.window)
+            and not lie_along(c, &s)):
+        c.lanes = False
+        return None
+    x, y = laid(input, c.dtype, True), new_lanes(c.dtype, sizes)
+    w = packed(cast(weight, c.dtype))
+    c.x, c.g = x.data_pointer, y.data_pointer
+    if shifts:
+        w = turned_weight(w)
+        c.weight = w.data_pointer
+        if shift_lanes(c, OUTPUT):
+            return y
+    elif tiles:
+        c.weight = w.data_pointer
+        if by_tiles(c, PRODUCT):
+            return y
+    if c.plain or not shifts and c.groups == 1:
+        w = w if c.plain else laid(weight, c.dtype, True)
+        c.weight = w.data_pointer
+        by_strips(c)
+        return y
+    c.lanes = False
+    return None
+
+
+cdef Tensor put_back_lanes(Convolution* c, Tensor grad, Tensor weight, tuple sizes):
+    """The same of the adjoint for the input."""
+    cdef Tensor g, w, y
+    cdef Tiled tiled
+    cdef bint shifts = shifts_lanes(c)
+    if grad.numel_ == 0 or weight.numel_ == 0 or c.plane == 0:
+        return None
+    if c.plain and c.groups == 1:
+        return product_of_places_gradient(laid(grad, c.dtype, True), cast(weight, c.dtype), sizes)
+    c.lanes = True
+    if shifts or fits_tiles(c, ADJOINT, &tiled):
+        g, y = laid(grad, c.dtype, True), new_lanes(c.dtype, sizes)
+        w = packed(cast(weight, c.dtype))
+        if shifts:
+            w = turned_weight(w)
+        c.x, c.weight, c.g = y.data_pointer, w.data_pointer, g.data_pointer
+        if shift_lanes(c, ADJOINT_OF_INPUT) if shifts else by_tiles(c, ADJOINT):
+            return y
+    c.lanes = False
+    return None
+
+
+cdef Tensor weight_of_lanes(Convolution* c, Tensor grad, Tensor input, tuple sizes):
+    """The same of the adjoint for the weight."""
+    cdef Tensor g, x, y
+    if not (c.plain and c.groups == 1 or shifts_lanes(c)) or grad.numel_ == 0 or input.numel_ == 0:
+        return None
+    g, x = laid(grad, c.dtype, True), laid(input, c.dtype, True)
+    if c.plain and c.groups == 1:
+        return product_of_places_for_weight(g, x, sizes)
+    y = new_of("convolution", c.dtype, (c.elements, c.groups))
+    c.x, c.weight, c.g = x.data_pointer, y.data_pointer, g.data_pointer
+    if not shift_lanes(c, ADJOINT_OF_WEIGHT):
+        return None
+    return with_sizes(turned_weight(y), sizes)
