@@ -28,6 +28,8 @@ from tensorlib.program.compiled.replaying import Differentiable, Replay, Savers
 from tensorlib.program.compiled.states import Undo
 from tensorlib.program.differentiation.backward import dependents
 from tensorlib.program.guards.guarded import Guards
+from tensorlib.program.guards.own_names import guard as guard_of_builtins
+from tensorlib.program.guards.own_names import replaced
 from tensorlib.program.guards.signatures import Conditions, Overlaps, Signature, storage_of
 from tensorlib.program.guards.values import (
     MISSING, fields_of, in_class, is_settled, items_of, members_of,
@@ -95,6 +97,10 @@ class Compiled(Dispatcher):
 
     def _capture(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the function returns, after there is an entry for calls of this kind."""
+        name = replaced()
+        if name:
+            self._say(f"eagerly: builtins.{name} was replaced, which the code of a capture calls")
+            return self._f(*args, **kwargs)
         if not is_alone() or owners.modules.keep():
             return self._f(*args, **kwargs)
         if self._entries or self._changes:
@@ -177,11 +183,16 @@ class Compiled(Dispatcher):
             self._refused += way.parts is not None
             if self._quiet or self._refused == MOST_REFUSED:
                 self._apart = way.parts
-            text = f"{how}: {error}{line_of(self._f, str(error))}"
-            if not self._quiet and text not in self._said:
-                self._said.add(text)
-                warn(f"compile: {name_of(self._f)} runs {text}", 4)
+            self._say(f"{how}: {error}{line_of(self._f, str(error))}", 5)
             return way
+
+    def _say(self, text: str, stacklevel: int = 4) -> None:
+        """Warns once of how the function runs. Raises: CaptureError where that must not be."""
+        if self._fullgraph:
+            raise CaptureError(f"compile: {name_of(self._f)}: {text.partition(': ')[2]}")
+        if not self._quiet and text not in self._said:
+            self._said.add(text)
+            warn(f"compile: {name_of(self._f)} runs {text}", stacklevel)
 
     def _in_parts(self, line: int, why: str) -> Any:
         """What runs the function in parts around a line; None where it can't be taken apart."""
@@ -293,7 +304,7 @@ def guards_of(recorder: ReplayRecorder, tensors: tuple[Tensor, ...]) -> Guards:
              if vars(x).get("_hooks") is not None]
     if recorder.modules:
         hooks.append(vars(owners.modules.hooks_of_all))
-    return Guards([*recorder.reads.guards(tensors), recorder.operators], hooks)
+    return Guards([*recorder.reads.guards(tensors), recorder.operators, guard_of_builtins], hooks)
 
 
 def refuse_unseen(recorder: ReplayRecorder, tensors: tuple[Tensor, ...],

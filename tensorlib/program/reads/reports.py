@@ -13,6 +13,7 @@ from tensorlib.program.guards.guarded import (
     TypeGuard,
     ValueGuard,
 )
+from tensorlib.program.guards.own_names import guard as guard_of_builtins
 from tensorlib.program.guards.values import MISSING, in_class
 
 OUTDONE = ("most of its replays had to run all operations again, for gradients with "
@@ -79,7 +80,8 @@ def lines_of(name: str, ways: list[Any], told: list[str], args: tuple[Any, ...],
         lines = [f"{name}: runs eagerly: {way.why or OUTDONE}"]
     else:
         lines = [f"{name}: replayed; {count} captured", "guarded beside the arguments:",
-                 *(f"  {x}" for x in dict.fromkeys(map(described, way.conditions.guards.all)))]
+                 *dict.fromkeys(f"  {described(x)}" for x in way.conditions.guards.all
+                                if x is not guard_of_builtins)]
         if way.conditions.values:
             lines.append("read in each call: " + ", ".join(
                 f"a tensor of shape {tuple(x.shape)}" for x in way.conditions.values))
