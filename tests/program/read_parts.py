@@ -321,6 +321,28 @@ class Matching:
 
 
 @case
+class MatchingModules:
+    def __init__(self):
+        self.a = [tl.nn.Linear(2, 2), tl.nn.Identity()]
+        self.a[1].scale = 2.0
+
+    def read(self, x):
+        match self.a:
+            case [tl.nn.Linear(out_features=n), tl.nn.Identity(scale=s)]:
+                return x * s + n
+        return x
+
+    def change(self):
+        self.a[1].scale += 1
+
+    def change_size(self):
+        self.a[0].out_features += 1
+
+    def change_to_none(self):
+        del self.a[1].scale
+
+
+@case
 class DataclassesAndTuples:
     Pair = collections.namedtuple("Pair", "a b")
 

@@ -4,12 +4,13 @@ What they return is recorded, and compared before each replay. Some only inspect
 value.
 """
 
-from types import GetSetDescriptorType, MemberDescriptorType, MethodType
+from types import GetSetDescriptorType, MemberDescriptorType, MethodType, WrapperDescriptorType
 from typing import Any
 
 import numpy as np
 
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.guards.guarded import is_generic
 from tensorlib.program.guards.values import MISSING, in_class
 from tensorlib.program.reads.known import CONTENTS, base_of
 from tensorlib.program.reads.notes import vars_of
@@ -87,3 +88,9 @@ def layout_of(x: Tensor, _: Any) -> Any:
 def classes_below(x: type, _: Any) -> Any:
     """The classes that are made of a class."""
     return tuple(type.__subclasses__(x))
+
+
+def is_usual(kind: type) -> bool:
+    """Whether objects of a class look attributes up as most do, or in Python."""
+    getter = in_class(kind, "__getattribute__")
+    return type(getter) is not WrapperDescriptorType or is_generic(getter.__objclass__)

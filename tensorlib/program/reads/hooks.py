@@ -191,7 +191,7 @@ def matched(x: Any) -> Any:
     """`x` in `match x:`"""
     reads = running.recorder
     if reads is not None:
-        reads.noted(reads.passed, (x,))
+        reads.noted(reads.passed, (x,), True)
     return x
 
 

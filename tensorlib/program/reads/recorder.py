@@ -10,7 +10,6 @@ from types import (
     MemberDescriptorType,
     MethodType,
     ModuleType,
-    WrapperDescriptorType,
 )
 from typing import Any
 
@@ -19,7 +18,7 @@ import numpy as np
 from tensorlib._core.graph import owners
 from tensorlib._core.tensor.properties import Attribute
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.program.guards.guarded import Guard, TypeGuard, is_generic, is_written_in_python
+from tensorlib.program.guards.guarded import Guard, TypeGuard, is_written_in_python
 from tensorlib.program.guards.values import MISSING, in_class, is_alike
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.model import Variable
@@ -44,6 +43,7 @@ from tensorlib.program.reads.accessors import (
     field_of,
     is_filled,
     is_one_of_many,
+    is_usual,
     layout_of,
     members_of,
     order_of,
@@ -100,16 +100,17 @@ class Reads(Observer):
         base = next((k for k in (list, tuple, set, frozenset, deque) if issubclass(kind, k)), None)
         return list(base.__iter__(x)) if base else []
 
-    def passed(self, things: Any) -> None:
-        """Notes all that code may read of what it is given, however deep."""
+    def passed(self, things: Any, attributes: bool = False) -> None:
+        """Notes all that code may read of what it is given, however deep. attributes: also those
+        of modules that no code of the library's reads."""
         waiting = list(things)
         while waiting:
             x = waiting.pop()
             kind = type(x)
             if id(kind) in ATOMS or kind is Tensor or kind is Variable or (
-                    (id(x), "passed") in self.met):
+                    (id(x), "passed", attributes) in self.met):
                 continue
-            self.met[id(x), "passed"] = x
+            self.met[id(x), "passed", attributes] = x
             if issubclass(kind, type):
                 self.meet(x, all=True)
             elif kind is BuiltinFunctionType or kind is COMPILED:
@@ -146,6 +147,8 @@ class Reads(Observer):
                 waiting += x.start, x.stop, x.step
             elif is_module(x):
                 self.module(x)
+                if attributes:
+                    self.note(x, "attrs", None, list(vars_of(x).items()))
                 waiting += [y for y in vars_of(x).get("_modules", {}).values() if y is not None]
             elif issubclass(kind, owners.optimizers.base):
                 self.optimizer(x)
@@ -475,12 +478,6 @@ class Reads(Observer):
         else:
             self.note(x, "attr", name, vars_of(x).get(name, MISSING))
         return None
-
-
-def is_usual(kind: type) -> bool:
-    """Whether objects of a class look attributes up as most do, or in Python."""
-    getter = in_class(kind, "__getattribute__")
-    return type(getter) is not WrapperDescriptorType or is_generic(getter.__objclass__)
 
 
 def is_module(x: Any) -> bool:
