@@ -322,13 +322,15 @@ class Matching:
 
 @case
 class MatchingModules:
+    class Scaled(tl.nn.Module):
+        scale = 2.0
+
     def __init__(self):
-        self.a = [tl.nn.Linear(2, 2), tl.nn.Identity()]
-        self.a[1].scale = 2.0
+        self.a = [tl.nn.Linear(2, 2), self.Scaled()]
 
     def read(self, x):
         match self.a:
-            case [tl.nn.Linear(out_features=n), tl.nn.Identity(scale=s)]:
+            case [tl.nn.Linear(out_features=n), self.Scaled(scale=s)]:
                 return x * s + n
         return x
 
@@ -338,8 +340,8 @@ class MatchingModules:
     def change_size(self):
         self.a[0].out_features += 1
 
-    def change_to_none(self):
-        del self.a[1].scale
+    def change_class(self):
+        self.Scaled.scale += 1
 
 
 @case

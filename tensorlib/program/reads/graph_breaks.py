@@ -11,13 +11,15 @@ import builtins
 import contextlib
 from collections.abc import Callable
 from copy import copy, deepcopy
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.reads import sources
 from tensorlib.program.reads.known import is_of_library
-from tensorlib.program.reads.names import Names, Unfit, assigned, exposed, names_in, stores_of
+from tensorlib.program.reads.names import (
+    Names, Unfit, assigned, exposed, named, names_in, stores_of,
+)
 from tensorlib.program.run.dispatch import Chooser
 
 DETACHED, LEFT = "detached ", "left "         # no names that a user can write
@@ -137,6 +139,7 @@ class Cutter:
         own = {*self.names.local, *self.names.free}
         self.around = {name: x for name, x in {**vars(builtins), **around}.items()
                        if name not in own}
+        self.names.around = self.around
         at_once = {id(y) for x in ast.walk(node) if isinstance(x, ast.Call) for y in x.args
                    if any(named(x.func, self.around) is f for f in OF_ELEMENTS)}
         self.names.keepers = [x for x in self.names.keepers if id(x[0]) not in at_once]
@@ -252,14 +255,6 @@ def may_swallow(x: ast.stmt, around: dict[str, Any]) -> bool:
     found = [named(y.func, around) if isinstance(y, ast.Call) else None for y in calls]
     return not all(any(y is z for z in OF_PYTHON) or is_of_library(y) and (
         getattr(y, "__name__", "") in LETS_PASS) for y in found)
-
-
-def named(x: ast.expr, around: dict[str, Any]) -> Any:
-    """What a name, or one in a module, stands for where the globals are these; None for others."""
-    if isinstance(x, ast.Name):
-        return around.get(x.id)
-    owner = named(x.value, around) if isinstance(x, ast.Attribute) else None
-    return getattr(owner, x.attr, None) if isinstance(owner, ModuleType) else None
 
 
 def is_looked_at(around: list[ast.AST]) -> bool:

@@ -2,9 +2,10 @@
 
 import ast
 from collections.abc import Iterator
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
+from tensorlib.program.reads.known import is_of_library
 from tensorlib.program.reads.scopes import (
     FUNCTIONS,
     NEW_SCOPES,
@@ -18,6 +19,8 @@ from tensorlib.program.reads.scopes import (
 # What looks at the frame that calls it.
 OF_FRAMES = {"locals", "vars", "dir", "eval", "exec", "super", "__class__"}
 OF_FRAME_MODULES = {"_getframe", "currentframe", "stack"}
+# What finds the variables of the frame that calls it, unless it is given so many arguments.
+OF_VARIABLES = {"locals": 1, "vars": 1, "dir": 1, "eval": 2, "exec": 2}
 LEAVING = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global,
            ast.Nonlocal, ast.Delete, ast.Import, ast.ImportFrom)
 
@@ -30,11 +33,11 @@ class Names:
     """The variables of a function. local: its own; free: those of functions around it.
 
     others: those that are free, or declared as globals. parameters: those that have a value from
-    the start. Raises: Unfit.
+    the start. around: what names stand for that are none of these. Raises: Unfit.
     """
 
     def __init__(self, node: Any, code: CodeType):
-        self.node = node
+        self.node, self.around = node, {}
         if isinstance(node, ast.AsyncFunctionDef) or code.co_flags & 0x2A0:     # generators
             raise Unfit("it is a generator")
         scope = Scope(node, None)
@@ -45,6 +48,8 @@ class Names:
         for x in ast.walk(node):
             if isinstance(x, (ast.Delete, ast.Nonlocal)):
                 raise Unfit("it unbinds variables, or binds those of others")
+        if self.looks_at_variables():
+            raise Unfit("it looks at all of its variables, of which a part has some")
         self.uses = list(uses_of(node.body))
         self.order = order_of(node.body)
         counts: dict[str, int] = dict.fromkeys(self.parameters, 1)
@@ -64,6 +69,16 @@ class Names:
                         for x in ast.walk(statement)
                         if isinstance(x, (*FUNCTIONS, ast.GeneratorExp, ast.ClassDef))]
 
+    def looks_at_variables(self) -> bool:
+        """Whether the function finds its variables in another way than by their names."""
+        looking = OF_VARIABLES.keys() - self.local
+        given = {id(x.func) for x in ast.walk(self.node) if isinstance(x, ast.Call)
+                 and isinstance(x.func, ast.Name) and x.func.id in looking
+                 and sum(not isinstance(y, ast.Starred) for y in x.args) >= (
+                     OF_VARIABLES[x.func.id])}
+        return any(isinstance(x, ast.Name) and x.id in looking and id(x) not in given
+                   for x in ast.walk(self.node))
+
     def refuses(self, body: list[Any], returns: bool = False) -> bool:
         """Whether statements can be no part. returns: they are the end of the function."""
         return any(map(self.leaves, body)) or any(
@@ -73,7 +88,8 @@ class Names:
         """Whether a statement looks at its frame, or does what only the function itself can."""
         for x in ast.walk(statement):
             if isinstance(x, LEAVING) or isinstance(x, ast.Name) and x.id in OF_FRAMES or (
-                    isinstance(x, ast.Attribute) and x.attr in OF_FRAME_MODULES) or (
+                    isinstance(x, ast.Attribute) and x.attr in OF_FRAME_MODULES
+                    and not is_of_library(named(x, self.around))) or (
                     isinstance(x, ast.keyword) and x.arg == "stacklevel"):
                 return True
             if isinstance(x, ast.Name) and not isinstance(x.ctx, ast.Load) and (
@@ -235,3 +251,11 @@ def exposed_in(x: Any) -> set[str]:
             for y in part if isinstance(part, list) else [part]:
                 found |= set(reads_of(y)) if isinstance(y, ast.AST) else set()
     return found
+
+
+def named(x: ast.expr, around: dict[str, Any]) -> Any:
+    """What a name, or one in a module, stands for where the globals are these; None for others."""
+    if isinstance(x, ast.Name):
+        return around.get(x.id)
+    owner = named(x.value, around) if isinstance(x, ast.Attribute) else None
+    return getattr(owner, x.attr, None) if isinstance(owner, ModuleType) else None
