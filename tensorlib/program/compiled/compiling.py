@@ -162,8 +162,10 @@ class Compiled(Dispatcher):
                 refuse_views(result[0], [*tensors, *read])
             recorder.reads.forget()
             broken = guards.broken()
+            waits = (broken is not None and not self._fullgraph
+                     and self._changes + 1 < MOST_CHANGES)
             way = way_for(kind, recorder, tensors, result, guards, read, flags_of(self._options),
-                          broken is None)
+                          broken is None, waits)
             if way is None:
                 self._changes += 1
                 if self._changes < MOST_CHANGES:
@@ -171,6 +173,8 @@ class Compiled(Dispatcher):
                 raise Unplanned(f"each call changes {described(broken)}")
             guards.all.extend(guard_of_gradient(x) for x in recorder.graded)
             kind.bare = tuple(recorder.bare_arguments)
+            for hit in recorder.reads.hits:
+                hit.counts = True                # from now on a replay looks it up
             self._changes = 0
             return way
         except (Unplanned, CaptureError, ProgramError) as error:
@@ -345,11 +349,12 @@ def contained(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
 
 def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ...],
             result: list[Any], guards: Guards, read: list[Tensor], flags: dict[str, bool],
-            holds: bool) -> Way | None:
+            holds: bool, waits: bool) -> Way | None:
     """How calls of a kind are replayed, after one was captured that gave `result[0]`.
 
     read: tensors from outside that it met. holds: whether what was read is as it was; else nothing
-    is planned, which may run code of the user's, and there is no way.
+    is planned, which may run code of the user's, and there is no way. waits: a tensor that is kept
+    outside may be one that the next call finds there, as in a cache.
     Raises: Unplanned, CaptureError, ProgramError where they can't be.
     """
     recorder.put_grads()
@@ -368,7 +373,7 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
            and was_made_since(x, recorder.epoch) for x in found):
         raise Unplanned("it returns a leaf that it makes, of which each call makes another")
     kept = escaped(recorder, result, found)      # no variable here is one of the tensors
-    if kept is not None:
+    if kept is not None and not waits:
         raise Unplanned("a tensor is kept outside of it that was made by " + next(
             f"{call.type}, {call.line}" for call in recorder.block.ops
             if any(x is kept for x in call.writes())))

@@ -24,6 +24,7 @@ from tensorlib.program.guards.values import MISSING, in_class
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.model import Variable
 from tensorlib.program.reads import settings, sources
+from tensorlib.program.reads.caches import CACHED, cached_called
 from tensorlib.program.reads.known import (
     ATOMS,
     CLASSES,
@@ -54,6 +55,8 @@ def called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         special(reads, *args, **kwargs)
     elif kind is MethodType:
         called(reads, f.__func__, (f.__self__, *args), kwargs)
+    elif kind is CACHED:
+        cached_called(reads, f, args, kwargs)
     elif (id(f), "called") in reads.met:
         reads.passed((*args, *kwargs.values()))
     elif settings.is_one_of(f, settings.CHANGING, settings.CHANGING_NUMPY):

@@ -48,6 +48,8 @@ def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
         return got(f, args[0])
     reads.noted(called, reads, f, args, kwargs)
     found = in_frame(f, sys._getframe(1), args, kwargs)
+    if reads.hit is not None:
+        reads.noted(reads.found_in_cache, found)
     if type(found) is dict and makes_dict(f) or (f is reversed or f is iter) and (
             type(args[0]) is range):             # of neither does the garbage collector know
         reads.made[id(found)] = found

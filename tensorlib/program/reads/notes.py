@@ -26,6 +26,7 @@ from tensorlib.program.guards.guarded import (
 )
 from tensorlib.program.guards.values import MISSING, fields_of, in_class
 from tensorlib.program.ir.call_forms import user_line
+from tensorlib.program.reads.caches import Hit
 from tensorlib.program.reads.known import ATOMS, is_trusted
 from tensorlib.program.reads.sources import own_code
 from tensorlib.program.run.plan import Unplanned
@@ -54,6 +55,8 @@ class Notes:
         self.dicts: dict[int, tuple[Any, Any]] = {}      # of attributes: each with its object
         self.must_be_new: dict[int, tuple[Any, str]] = {}
         self.tensors: dict[int, Tensor] = {}      # from outside, that were read
+        self.hit: Any = None                      # what the call that runs finds in a cache
+        self.hits: list[Hit] = []
         self.why = ""                             # why the capture is no good
         self.root: Any = None                     # the function that is captured
         self.at = 0                               # the line of it that is to blame
@@ -88,6 +91,13 @@ class Notes:
             self.old[id(holder)] = holder
         self.notes[place] = holder, kind, key, value, user_line()
 
+    def found_in_cache(self, found: Any) -> None:
+        """Records what a call found in the cache of its function."""
+        hit, self.hit = self.hit, None
+        hit.found = found
+        self.hits.append(hit)
+        self.note(hit.f, "value", (hit, None), found)
+
     def is_noted(self, holder: Any, kind: str, key: Any = None) -> bool:
         """Whether something was recorded before, or need not be."""
         return (id(holder), kind, key) in self.notes or id(holder) in self.made
@@ -121,6 +131,7 @@ class Notes:
         lists: dict[int, list[Any]] = {}
         types: dict[int, list[Any]] = {}
         found: list[Guard] = []
+        last: list[Guard] = []                 # which count that they are asked
         for holder, kind, key, value, line in (*self.notes.values(), *self.above_young_classes()):
             if not self.is_old(holder):
                 continue
@@ -149,14 +160,15 @@ class Notes:
             elif kind == "kind":
                 found.append(KindGuard(holder, value, line))
             else:
-                found.append(ValueGuard(holder, key[0], key[1], value, line))
+                (last if type(key[0]) is Hit else found).append(
+                    ValueGuard(holder, key[0], key[1], value, line))
         for x, why in self.must_be_new.values():
             if self.is_old(x):
                 raise Unplanned(why)
         found += [DictGuard(*x, owners.get(key)) for key, x in dicts.items()]
         found += [ListGuard(*x) for x in lists.values()]
         found += [TypeGuard(holder, read, line) for holder, read, _, line in types.values()]
-        return found
+        return [*found, *last]
 
     def above_young_classes(self) -> list[Any]:
         """What was looked up in a class that the call made, noted of those above it that are
