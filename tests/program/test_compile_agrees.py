@@ -37,7 +37,7 @@ WARNED = {
     "retain_grad": "retain_grad",
     "create_graph=True":
         "accumulated_with_a_graph",
-    "hook on a module": "forward_hook forward_hook_late",
+    "each call changes a list": "forward_hook",
     "saved_tensors_hooks": "saved_hooks",
     "place of a tensor in its memory": "facts_of_memory",
     "checkpoint: is no operation": "checkpointed",

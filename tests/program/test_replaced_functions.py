@@ -82,6 +82,25 @@ def test_what_is_replaced_is_noticed(name):
         assert any(way.replay for way in f._entries)
 
 
+FACTOR = {"by": 7.0}
+
+
+@each("holder, attribute, other, module", [
+    (F, "relu", lambda x, inplace=False: x * FACTOR["by"], nn.ReLU()),
+    (F, "linear", lambda x, w, b=None: x * FACTOR["by"], nn.Linear(4, 4)),
+    (nn.Linear, "forward", lambda self, x: x * FACTOR["by"], nn.Linear(4, 4)),
+])
+def test_what_is_put_there_is_captured_with_what_it_reads(
+        monkeypatch, holder, attribute, other, module):
+    f, x = tl.compile(nn.Sequential(module), fullgraph=True), tl.ones(2, 4)
+    f(x)
+    monkeypatch.setattr(holder, attribute, other)
+    for factor in (7.0, 7.0, 3.0, 3.0):
+        monkeypatch.setitem(FACTOR, "by", factor)
+        assert tl.equal(f(x), x * factor)
+    assert len(f._entries) == 3 and all(way.replay for way in f._entries)
+
+
 @each("name", ["max", "len", "isinstance", "zip", "sorted", "ValueError", "dict"])
 @each("captured_before", [False, True])
 def test_a_builtin_function_that_is_replaced_is_called_by_no_capture_or_replay(

@@ -21,7 +21,7 @@ from tensorlib._core.sweep.graph_reader import begin_epoch, gradient_place, was_
 from tensorlib._core.sweep.sweep import sweep
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.building.builder import Builder
-from tensorlib.program.capture.questions import has_hooks, rates_of, writes_outside
+from tensorlib.program.capture.questions import are_hooked, note_hooks, rates_of, writes_outside
 from tensorlib.program.capture.recorder import Recorder, has_examples
 from tensorlib.program.differentiation.backward import Backward, dependents
 from tensorlib.program.differentiation.control_gradients import visit_control
@@ -463,8 +463,9 @@ class ReplayRecorder(Recorder):
             return
         self.modules[id(module)] = module
         self.reads.noted(self.reads.module, module)
-        if has_hooks(module):
-            self.fail(f"{type(module).__name__}: a hook on a module can't be captured, "
+        note_hooks(module, self.reads)
+        if are_hooked():
+            self.fail(f"{type(module).__name__}: a hook on all modules can't be captured, "
                       f"{user_line()}")
 
     def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:

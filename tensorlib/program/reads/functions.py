@@ -119,6 +119,7 @@ class Observer(Notes):
                 if callable(found) or is_module or id(type(found)) in ATOMS:
                     self.notes.setdefault((id(holder), "key", name),
                                           (holder, "key", name, found, line))
+                    self.observe_replaced(found)
                 if is_module:
                     holders = [*holders, vars(found)]
             for kind in kinds:
@@ -126,6 +127,14 @@ class Observer(Notes):
                 if callable(found) or type(found) in WRAPPED or id(type(found)) in ATOMS:
                     self.notes.setdefault((id(kind), "class", name),
                                           (kind, "class", name, found, line))
+                    self.observe_replaced(found)
+
+    def observe_replaced(self, f: Any) -> None:
+        """Has a function of the user's, in the place of one of the library's, tell what it reads.
+        Those of Python's are the library's own."""
+        path = sources.own_code(f).co_filename if type(f) is FunctionType else ""
+        if path and (not path.startswith(STANDARD) or "site-packages" in path):
+            self.observe(f)
 
     def registry(self, x: Any, line: str) -> None:
         """Notes all that is in a registry."""

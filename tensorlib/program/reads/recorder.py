@@ -194,7 +194,7 @@ class Reads(Observer):
         kind, own = type(x), vars_of(x)
         self.note(x, "kind", None, kind)
         for name in ("forward", "__call__"):
-            self.note(kind, "class", name, in_class(kind, name))
+            self.in_class(kind, name)
         base = owners.modules.base
         if any(issubclass(cls, base) and cls is not base and is_of_library(cls)
                for cls in kind.__mro__):
