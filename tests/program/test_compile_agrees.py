@@ -21,7 +21,6 @@ from tensorlib import nn
 SOURCES = (compiled_writes, compiled_values, compiled_states, compiled_training, compiled_branches)
 CALLS = 4
 WARNED = {
-    "there before": "zero_grad_not_none two_models_two_optims grad_accumulate grads_read",
     "scheduler.step": "scheduler scheduler_inside",
     "register_hook": "tensor_hook tensor_hook_inside_step",
     "options of an optimiser": "lr_set_inside",

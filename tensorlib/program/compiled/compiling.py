@@ -153,8 +153,12 @@ class Compiled(Dispatcher):
             if now is None or not are_same([*now], [*tensors]):
                 raise Unplanned("it changes its arguments in Python")
             refuse_to_return(result[0], given)
+            earlier = recorder.earlier
+            recorder.put_grads()
+            earlier.take(flatten(result[0])[0])
+            tensors = (*tensors, *(grad for _, grad in earlier.given))
             guards = guards_of(recorder, tensors)
-            read = [*recorder.reads.tensors.values(), *recorder.older.values()]
+            read = [*recorder.reads.tensors.values(), *earlier.only_looked_at()]
             refuse_by_age(result[0], recorder.reads)
             if self._quiet and recorder.writes.by_data:
                 raise Unplanned("a part writes by way of `data` into what graphs may keep")
@@ -173,6 +177,7 @@ class Compiled(Dispatcher):
                 raise Unplanned(f"each call changes {described(broken)}")
             guards.all.extend(guard_of_gradient(x) for x in recorder.graded)
             kind.bare = tuple(recorder.bare_arguments)
+            kind.take_gradients(earlier.given)
             for hit in recorder.reads.hits:
                 hit.counts = True                # from now on a replay looks it up
             self._changes = 0
@@ -357,7 +362,6 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
     outside may be one that the next call finds there, as in a cache.
     Raises: Unplanned, CaptureError, ProgramError where they can't be.
     """
-    recorder.put_grads()
     found, structure = flatten(result[0])
     slots = make_constants_anew(recorder.block, [
         recorder.variable_of(x) if isinstance(x, Tensor) else x for x in found])
@@ -392,6 +396,8 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
                     ages=ages_of_leaves([*roots.values()], recorder.begun),
                     own={made[id(x)]: x for x in leaves if id(x) in made}) if linked else Replay
     del roots, leaves
+    if len(recorder.program.inputs) != len(tensors):
+        raise Unplanned("a gradient from before the call is asked for where nobody sees it")
     lasts = recorder.program.persistables()
     lie = map(storage_of, (*tensors, *(x.value for x in lasts)))
     calls, asked = checks_first(list(recorder.block.ops),

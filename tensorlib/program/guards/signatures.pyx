@@ -34,12 +34,12 @@ cdef class Signature:
     gradient, which arguments are the same tensor, and the value of all else.
     others: the values of what is no tensor and no container. opaque: the type of an argument that
     is as good as any of its type, or "". bare: the tensors that must have no `.grad`, by their
-    places.
+    places. leaves: those from outside whose gradients a replay is given after the arguments.
     """
 
     def __init__(self, tuple args, dict kwargs):
         self.examples, self.requires, self.kinds, self.others, self.opaque = [], [], [], [], ""
-        self.bare = ()
+        self.bare, self.leaves, self.gradients = (), [], []
         self.grad, self.default_dtype = mode().grad, default_float()
         self.inference = first_version()[0]
         self.shape = self.shape_of((args, kwargs), [])
@@ -86,11 +86,33 @@ cdef class Signature:
                 self.inference != first_version()[0]):
             return None
         if self.flat and not kwargs:
-            return args if self.has_tensors(args) and self.are_bare(args) else None
-        if not self.look(self.shape, (args, kwargs), found):
+            if not self.has_tensors(args):
+                return None
+        elif self.look(self.shape, (args, kwargs), found):
+            args = tuple(found)
+        else:
             return None
-        args = tuple(found)
-        return args if self.are_bare(args) else None
+        if not self.are_bare(args):
+            return None
+        return self.with_gradients(args) if self.leaves else args
+
+    def take_gradients(self, list given):
+        """Has a replay be given the gradients that leaves have: `given` has pairs of the two."""
+        self.leaves = [leaf for leaf, _ in given]
+        self.gradients = [like_on_meta(grad) for _, grad in given]
+
+    cdef tuple with_gradients(self, tuple tensors):
+        """The tensors of a call, and the gradients of the leaves; None where one is of another
+        kind, or is another one of these."""
+        cdef list found = []
+        cdef Py_ssize_t i
+        for i in range(len(self.leaves)):
+            grad = (<Tensor>self.leaves[i]).gradient
+            if type(grad) is not Tensor or not is_like(
+                    <Tensor>grad, <Tensor>self.gradients[i], 0):
+                return None
+            found.append(grad)
+        return (*tensors, *found)
 
     cdef bint are_bare(self, tuple tensors) except -1:
         """Whether those tensors have no `.grad` that must have none."""
@@ -118,8 +140,8 @@ cdef class Signature:
         for x, y in zip(self.others, other.others):
             if not is_same(x, y):
                 return f"an argument is another {type(y).__name__}"
-        if self.bare:
-            return "an argument has a gradient"
+        if self.bare or self.leaves:
+            return "a gradient was there before, or was of another kind"
         return "the arguments have another structure"
 
     cdef bint has_tensors(self, tuple args) except -1:
