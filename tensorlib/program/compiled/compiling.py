@@ -30,7 +30,8 @@ from tensorlib.program.differentiation.backward import dependents
 from tensorlib.program.guards.guarded import Guards
 from tensorlib.program.guards.own_names import guard as guard_of_builtins
 from tensorlib.program.guards.own_names import replaced
-from tensorlib.program.guards.signatures import Conditions, Overlaps, Signature, storage_of
+from tensorlib.program.guards.overlaps import Overlaps
+from tensorlib.program.guards.signatures import Conditions, Signature, storage_of
 from tensorlib.program.guards.values import (
     MISSING, fields_of, in_class, is_settled, items_of, members_of,
 )

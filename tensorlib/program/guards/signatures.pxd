@@ -36,7 +36,7 @@ cdef class Conditions:
 cdef bint laid_out_as(Tensor x, Tensor y) noexcept
 cdef Tensor like_on_meta(Tensor x)
 
-cdef class Overlaps:
-    cdef list values, firsts, seconds, known, strangers
-    cdef Py_ssize_t count
-    cpdef bint hold(self, tuple tensors) except -1
+cdef Py_ssize_t APART            # how far apart those lie that share no memory
+cdef Py_ssize_t overlap(Tensor x, Tensor y) noexcept
+cdef bint is_like(Tensor x, Tensor example, int place) noexcept
+cdef int place_in_graph(Tensor x) noexcept

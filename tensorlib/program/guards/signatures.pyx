@@ -288,49 +288,6 @@ cdef class Conditions:
         return self.guards is None or self.guards.hold()
 
 
-@cython.binding(False)            # methods check their `self`
-cdef class Overlaps:
-    """Which arguments share memory with one another and with tensors from outside, where a call
-    writes into one of the two, or both have gradients.
-
-    written: the numbers, among arguments and then `values`, of what the call writes into. read:
-    tensors from outside that the call met. An argument that is one of them is another kind of call.
-    met: those of them that are not among `values`; the call may have found one by its memory.
-    """
-
-    def __init__(self, tuple tensors, list values, written, list read, list met):
-        cdef list given = [*tensors, *values, *met]
-        cdef Py_ssize_t i, k
-        cdef Py_ssize_t distance, n = len(tensors) + len(values)
-        self.values, self.firsts, self.seconds, self.known = values + met, [], [], []
-        lasting = set(map(id, values))           # which keep their layout
-        self.strangers = [(i, x) for i, y in enumerate(tensors) for x in read
-                          if id(x) not in lasting
-                          or is_like(<Tensor?>y, <Tensor?>x, place_in_graph(<Tensor>x))]
-        self.count = len(tensors)
-        for i in range(len(given)):
-            for k in range(min(i, self.count)):
-                distance = overlap(<Tensor?>given[k], <Tensor?>given[i])
-                if i in written or k in written or i >= n and distance != APART or (
-                        requires_grad(<Tensor>given[i]) and requires_grad(<Tensor>given[k])):
-                    self.firsts.append(k)
-                    self.seconds.append(i)
-                    self.known.append(distance)
-
-    cpdef bint hold(self, tuple tensors) except -1:
-        """Whether it is as it was for these arguments."""
-        cdef Py_ssize_t i, k, place
-        for i, x in self.strangers:
-            if tensors[i] is x:
-                return False
-        for i in range(len(self.firsts)):
-            k, place = self.firsts[i], self.seconds[i]
-            x = tensors[place] if place < self.count else self.values[place - self.count]
-            if overlap(<Tensor>tensors[k], <Tensor>x) != <Py_ssize_t>self.known[i]:
-                return False
-        return True
-
-
 cdef bint is_array(value) except -1:
     """Whether a value is an array, of which its class alone is asked."""
     return issubclass(type(value), np.ndarray)
@@ -379,7 +336,7 @@ cdef inline bint can_be(Tensor x, Tensor example) noexcept:
     return has_layout(x, example) and not is_meta(x)
 
 
-cdef inline int place_in_graph(Tensor x) noexcept:
+cdef int place_in_graph(Tensor x) noexcept:
     """0 for what requires no gradient, 1 for a leaf, 2 for what an operation made; 3 more for what
     was made in inference mode."""
     cdef int place = 0 if not requires_grad(x) else 1 if x.grad_node is None else 2
