@@ -2,8 +2,12 @@
 records its reads nor what compares them looks at an object by way of its own methods."""
 
 import dataclasses
+import threading
+import types
+import weakref
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -126,3 +130,40 @@ def test_slots_with_a_private_name_are_looked_into():
     for value in (2.0, 2.0, 3.0):
         o.set(value)
         assert f(tl.ones(1)).item() == value
+
+
+class Plain:
+    pass
+
+
+class OfThreads(threading.local):
+    pass
+
+
+class Slotted:
+    __slots__ = ("kept",)
+
+
+PLAIN = Plain()
+HOLDERS = {
+    "a thread's own": threading.local(), "of a subclass": OfThreads(), "a slot": Slotted(),
+    "by reference": weakref.proxy(PLAIN), "a namespace": types.SimpleNamespace(),
+    "a module": types.ModuleType("made"), "a function": lambda: None, "an error": ValueError(),
+    "a module of nn": tl.nn.Identity(),
+}
+
+
+@pytest.mark.filterwarnings("ignore:compile:RuntimeWarning")
+@each("name", HOLDERS)
+def test_an_attribute_that_each_call_writes_is_what_it_wrote(name):
+    holder = HOLDERS[name]
+
+    @tl.compile
+    def f(x):
+        holder.kept = 5.0
+        return x * 2
+
+    for before in (5.0, 5.0, 5.0, 1.0, 1.0, 5.0, 1.0):
+        holder.kept = before
+        f(tl.ones(2))
+        assert holder.kept == 5.0

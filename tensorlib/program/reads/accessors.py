@@ -4,6 +4,8 @@ What they return is recorded, and compared before each replay. Some only inspect
 value.
 """
 
+from contextvars import ContextVar
+from threading import local
 from types import GetSetDescriptorType, MemberDescriptorType, MethodType, WrapperDescriptorType
 from typing import Any
 
@@ -12,7 +14,8 @@ import numpy as np
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.guarded import is_generic
 from tensorlib.program.guards.values import MISSING, in_class
-from tensorlib.program.reads.known import CONTENTS, base_of
+from tensorlib.program.ir.call_forms import user_line
+from tensorlib.program.reads.known import CONTENTS, base_of, is_of_library, is_of_numpy
 from tensorlib.program.reads.notes import vars_of
 
 FIELDS = GetSetDescriptorType, MemberDescriptorType       # of objects: they hold what they give
@@ -94,3 +97,26 @@ def is_usual(kind: type) -> bool:
     """Whether objects of a class look attributes up as most do, or in Python."""
     getter = in_class(kind, "__getattribute__")
     return type(getter) is not WrapperDescriptorType or is_generic(getter.__objclass__)
+
+
+def is_noted_apart(reads: Any, x: Any, name: str) -> bool:
+    """Whether an attribute is none that lies where those of most objects do. It is recorded for an
+    object of which each thread has its own attributes; others end the capture."""
+    kind = type(x)
+    if kind is local and not name.startswith("__"):
+        reads.value(x, in_thread, name)
+    elif kind is MethodType or is_usual(kind) or is_of_library(kind) or is_of_numpy(kind):
+        return False
+    else:                                            # such as a weak reference
+        reads.fail(f"what an attribute of a {kind.__name__} reads is not known, {user_line()}")
+    return True
+
+
+def in_thread(x: local, name: str) -> Any:
+    """What this thread has under a name in its own part of an object."""
+    return getattr(x, name, MISSING)
+
+
+def in_context(x: ContextVar[Any], _: Any) -> Any:
+    """What a variable has in the context that runs, apart from its default."""
+    return x.get(MISSING)

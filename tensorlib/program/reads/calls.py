@@ -1,6 +1,7 @@
 """What a call of a function reads, by what kind of function it is."""
 
 from abc import ABCMeta
+from contextvars import ContextVar
 from functools import partial
 from string import Formatter
 from types import (
@@ -36,7 +37,7 @@ from tensorlib.program.reads.known import (
     is_of_numpy,
     is_trusted,
 )
-from tensorlib.program.reads.accessors import classes_below, field_of, length_of
+from tensorlib.program.reads.accessors import classes_below, field_of, in_context, length_of
 from tensorlib.program.reads.notes import vars_of
 from tensorlib.program.reads.recorder import Reads, is_module
 from tensorlib.program.run.dispatch import Dispatcher
@@ -190,6 +191,8 @@ def method_called(reads: Reads, owner: Any, name: str, f: Any, args: tuple[Any, 
                 reads_attributes(owner)):
             unknown(reads, "str.format with an attribute in it")
         reads.passed((*args, *kwargs.values()))
+    elif kind is ContextVar and name == "get":
+        reads.value(owner, in_context, None)
     elif name in WRITING_FILES:
         unknown(reads, f"{kind.__module__}.{kind.__qualname__}.{name}")
     elif reads.whole(owner):

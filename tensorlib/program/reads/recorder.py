@@ -42,8 +42,8 @@ from tensorlib.program.reads.accessors import (
     contents_of,
     field_of,
     is_filled,
+    is_noted_apart,
     is_one_of_many,
-    is_usual,
     layout_of,
     members_of,
     order_of,
@@ -322,9 +322,8 @@ class Reads(Observer):
                 self.met[id(x)] = x
                 self.note(x, "kind", None, kind)
             self.in_class(kind, "__getattribute__")
-        if kind is not MethodType and not is_usual(kind) and not (
-                is_of_library(kind) or is_of_numpy(kind)):       # threads' own, weak references
-            self.fail(f"what an attribute of a {kind.__name__} reads is not known, {user_line()}")
+        if is_noted_apart(self, x, name):
+            return False
         found = self.in_class(kind, name)
         setter = in_class(type(found), "__set__") if found is not MISSING else MISSING
         if setter is not MISSING:
@@ -468,6 +467,8 @@ class Reads(Observer):
         if issubclass(kind, type):
             self.in_class(x, name)
             return self.meet(type(x))
+        if is_noted_apart(self, x, name):
+            return None
         self.in_class(kind, "__setattr__")
         found = self.in_class(kind, name)
         if is_module(x):
