@@ -167,3 +167,30 @@ def test_an_attribute_that_each_call_writes_is_what_it_wrote(name):
         holder.kept = before
         f(tl.ones(2))
         assert holder.kept == 5.0
+
+
+def named(x):
+    y = x * 2
+    y.name = "twice"
+    return y.name, y
+
+
+NAMED, NOTED = tl.ones(2), ValueError()
+
+
+@pytest.mark.filterwarnings("ignore:compile:RuntimeWarning")
+@pytest.mark.parametrize("f, seen", [
+    (lambda x: setattr(NAMED, "name", "called"), lambda found: (NAMED.name, found)),
+    (lambda x: NOTED.add_note("called"), lambda found: (len(NOTED.__notes__), found)),
+    (named, lambda found: (found[0], found[1].name)),
+])
+def test_what_is_named_and_noted_is_that_of_each_call(f, seen):
+    logs = []
+    for function in (f, tl.compile(f)):
+        NOTED.__notes__ = []
+        log = []
+        for _ in range(5):
+            NAMED.name = "before"
+            log.append(seen(function(tl.ones(2))))
+        logs.append(log)
+    assert logs[0] == logs[1]

@@ -198,6 +198,8 @@ def method_called(reads: Reads, owner: Any, name: str, f: Any, args: tuple[Any, 
     elif reads.whole(owner):
         if name not in KEEPING:
             reads.passed((*args, *kwargs.values()))
+    elif issubclass(kind, BaseException) and name in CHANGING:
+        reads.require_new(owner, f"{name} of a {kind.__name__} from outside")
     elif id(kind) in ATOMS or kind is GeneratorType or issubclass(
             kind, (BaseException, np.generic)):
         if name in ("send", "throw", "close", "__next__"):
@@ -337,5 +339,6 @@ SPECIAL_CALLS: dict[int, Any] = {
     id(callable): called_back,
 }
 WHOLE = {"__dir__", "__getstate__", "__reduce__", "__reduce_ex__", "__sizeof__"}   # of an object
+CHANGING = {"add_note", "with_traceback", "__setstate__"}  # of an error
 WRITING_FILES = {"tofile", "dump"}                         # of an array
 KEEPING = {"append", "insert", "appendleft", "setdefault", "__setitem__"}   # what takes its operand
