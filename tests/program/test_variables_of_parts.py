@@ -91,8 +91,9 @@ def listed(x):
 
 def evaluated(x):
     y = x * 3
+    x = x + len(y)
     float(x[0])
-    return eval("y + 1")
+    return eval("y + 1"), x
 
 
 def asked_of_another(x):

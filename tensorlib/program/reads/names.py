@@ -37,7 +37,8 @@ class Names:
     """
 
     def __init__(self, node: Any, code: CodeType):
-        self.node, self.around = node, {}
+        self.node = node
+        self.around: dict[str, Any] = {}
         if isinstance(node, ast.AsyncFunctionDef) or code.co_flags & 0x2A0:     # generators
             raise Unfit("it is a generator")
         scope = Scope(node, None)
