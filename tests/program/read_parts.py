@@ -321,6 +321,30 @@ class Matching:
 
 
 @case
+class MatchingModules:
+    class Scaled(tl.nn.Module):
+        scale = 2.0
+
+    def __init__(self):
+        self.a = [tl.nn.Linear(2, 2), self.Scaled()]
+
+    def read(self, x):
+        match self.a:
+            case [tl.nn.Linear(out_features=n), self.Scaled(scale=s)]:
+                return x * s + n
+        return x
+
+    def change(self):
+        self.a[1].scale += 1
+
+    def change_size(self):
+        self.a[0].out_features += 1
+
+    def change_class(self):
+        self.Scaled.scale += 1
+
+
+@case
 class DataclassesAndTuples:
     Pair = collections.namedtuple("Pair", "a b")
 

@@ -2,8 +2,12 @@
 records its reads nor what compares them looks at an object by way of its own methods."""
 
 import dataclasses
+import threading
+import types
+import weakref
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -126,3 +130,67 @@ def test_slots_with_a_private_name_are_looked_into():
     for value in (2.0, 2.0, 3.0):
         o.set(value)
         assert f(tl.ones(1)).item() == value
+
+
+class Plain:
+    pass
+
+
+class OfThreads(threading.local):
+    pass
+
+
+class Slotted:
+    __slots__ = ("kept",)
+
+
+PLAIN = Plain()
+HOLDERS = {
+    "a thread's own": threading.local(), "of a subclass": OfThreads(), "a slot": Slotted(),
+    "by reference": weakref.proxy(PLAIN), "a namespace": types.SimpleNamespace(),
+    "a module": types.ModuleType("made"), "a function": lambda: None, "an error": ValueError(),
+    "a module of nn": tl.nn.Identity(),
+}
+
+
+@pytest.mark.filterwarnings("ignore:compile:RuntimeWarning")
+@each("name", HOLDERS)
+def test_an_attribute_that_each_call_writes_is_what_it_wrote(name):
+    holder = HOLDERS[name]
+
+    @tl.compile
+    def f(x):
+        holder.kept = 5.0
+        return x * 2
+
+    for before in (5.0, 5.0, 5.0, 1.0, 1.0, 5.0, 1.0):
+        holder.kept = before
+        f(tl.ones(2))
+        assert holder.kept == 5.0
+
+
+def named(x):
+    y = x * 2
+    y.name = "twice"
+    return y.name, y
+
+
+NAMED, NOTED = tl.ones(2), ValueError()
+
+
+@pytest.mark.filterwarnings("ignore:compile:RuntimeWarning")
+@pytest.mark.parametrize("f, seen", [
+    (lambda x: setattr(NAMED, "name", "called"), lambda found: (NAMED.name, found)),
+    (lambda x: NOTED.add_note("called"), lambda found: (len(NOTED.__notes__), found)),
+    (named, lambda found: (found[0], found[1].name)),
+])
+def test_what_is_named_and_noted_is_that_of_each_call(f, seen):
+    logs = []
+    for function in (f, tl.compile(f)):
+        NOTED.__notes__ = []
+        log = []
+        for _ in range(5):
+            NAMED.name = "before"
+            log.append(seen(function(tl.ones(2))))
+        logs.append(log)
+    assert logs[0] == logs[1]

@@ -21,7 +21,6 @@ from tensorlib import nn
 SOURCES = (compiled_writes, compiled_values, compiled_states, compiled_training, compiled_branches)
 CALLS = 4
 WARNED = {
-    "there before": "zero_grad_not_none two_models_two_optims grad_accumulate grads_read",
     "scheduler.step": "scheduler scheduler_inside",
     "register_hook": "tensor_hook tensor_hook_inside_step",
     "options of an optimiser": "lr_set_inside",
@@ -37,7 +36,7 @@ WARNED = {
     "retain_grad": "retain_grad",
     "create_graph=True":
         "accumulated_with_a_graph",
-    "hook on a module": "forward_hook forward_hook_late",
+    "each call changes a list": "forward_hook",
     "saved_tensors_hooks": "saved_hooks",
     "place of a tensor in its memory": "facts_of_memory",
     "checkpoint: is no operation": "checkpointed",

@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 
+import read_contexts
 import read_parts
 from cases import each
 import tensorlib as tl
@@ -19,7 +20,7 @@ from read_cases import CASES, Thing
 from test_compile_agrees import kept
 from test_compile_agrees import same as same_elements
 
-assert read_parts.Lists is CASES["Lists"]
+assert read_parts.Lists is CASES["Lists"] and read_contexts.OfAThread is CASES["OfAThread"]
 GLOBAL = 2.0
 
 

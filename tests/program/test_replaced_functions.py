@@ -1,5 +1,8 @@
 """Functions and methods of the library that a user replaces after a function was captured."""
 
+import builtins
+import warnings
+
 import pytest
 from beside_eager import seen
 from cases import each
@@ -7,6 +10,7 @@ from cases import each
 import tensorlib as tl
 from tensorlib import nn
 from tensorlib.nn import functional as F
+from tensorlib.program import CaptureError
 
 
 def of_modules(*modules):
@@ -76,3 +80,68 @@ def test_what_is_replaced_is_noticed(name):
     assert found[0] == found[1]
     if wrap is tl.compile:
         assert any(way.replay for way in f._entries)
+
+
+FACTOR = {"by": 7.0}
+
+
+@each("holder, attribute, other, module", [
+    (F, "relu", lambda x, inplace=False: x * FACTOR["by"], nn.ReLU()),
+    (F, "linear", lambda x, w, b=None: x * FACTOR["by"], nn.Linear(4, 4)),
+    (nn.Linear, "forward", lambda self, x: x * FACTOR["by"], nn.Linear(4, 4)),
+])
+def test_what_is_put_there_is_captured_with_what_it_reads(
+        monkeypatch, holder, attribute, other, module):
+    f, x = tl.compile(nn.Sequential(module), fullgraph=True), tl.ones(2, 4)
+    f(x)
+    monkeypatch.setattr(holder, attribute, other)
+    for factor in (7.0, 7.0, 3.0, 3.0):
+        monkeypatch.setitem(FACTOR, "by", factor)
+        assert tl.equal(f(x), x * factor)
+    assert len(f._entries) == 3 and all(way.replay for way in f._entries)
+
+
+@each("name", ["max", "len", "isinstance", "zip", "sorted", "ValueError", "dict"])
+@each("captured_before", [False, True])
+def test_a_builtin_function_that_is_replaced_is_called_by_no_capture_or_replay(
+        monkeypatch, name, captured_before):
+    calls, own, x = [], getattr(builtins, name), tl.ones(2, requires_grad=True)
+
+    def f(x):
+        return (x * 2).sin()
+
+    def other(*args, **kwargs):
+        calls.append(args)
+        return own(*args, **kwargs)
+
+    compiled = tl.compile(f)
+    if captured_before:
+        compiled(x)
+    with monkeypatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        patch.setattr(builtins, name, other)
+        compiled(x)
+        calls.clear()                              # those of the warning, given once
+        compiled(x).sum().backward()
+        count = [*calls]
+        x.grad = None
+        calls.clear()
+        f(x).sum().backward()
+    assert count == calls
+    compiled(x), compiled(x)
+    assert compiled._entries[0].replay is not None
+
+
+def test_a_builtin_function_that_is_replaced_is_named(monkeypatch):
+    f = tl.compile(lambda x: x * 2)
+    monkeypatch.setattr(builtins, "sorted", lambda *args, **kwargs: [])
+    with pytest.warns(RuntimeWarning, match="runs eagerly: builtins.sorted was replaced"):
+        f(tl.ones(2))
+    with pytest.raises(CaptureError, match="builtins.sorted was replaced"):
+        tl.compile(lambda x: x * 2, fullgraph=True)(tl.ones(2))
+
+
+def test_what_prints_may_be_replaced(monkeypatch):
+    monkeypatch.setattr(builtins, "print", lambda *args: None)
+    f = tl.compile(lambda x: x * 2, fullgraph=True)
+    assert tl.equal(f(tl.ones(2)), tl.full((2,), 2.0))

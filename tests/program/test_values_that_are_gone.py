@@ -1,5 +1,6 @@
 """Writes after a call of a compiled function, before its gradient: what an eager graph says."""
 
+import functools
 import itertools
 
 import pytest
@@ -193,6 +194,38 @@ def test_each_sweep_needs_and_releases_what_an_eager_one_does(name):
                 assert found.partition(";")[0] == eager.partition(";")[0]
             else:
                 assert eager is found or tl.equal(eager, found)
+
+
+# Of more operations than bits in a number of C's, and of nodes that keep more in forward mode.
+LONG = {
+    "chain": lambda x: functools.reduce(lambda y, _: y.sin(), range(70), x),
+    "hessian": tl.func.hessian(lambda x: (x ** 3).sum()),
+    "long hessian": tl.func.hessian(lambda x: (x ** 3).sum() * x.sum()),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("first", range(2))
+def test_a_sweep_of_one_result_leaves_the_graph_of_the_other(name, first):
+    def function(x):
+        return LONG[name](x), x.exp() * x
+
+    def gradients(f):
+        x = tl.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        results, found = f(x), []
+        for y, with_graph in ((results[first], False), (results[1 - first], True),
+                              (results[first], True)):
+            try:
+                found.append(tl.autograd.grad(y.sum(), x, create_graph=with_graph)[0])
+                if with_graph:
+                    found += tl.autograd.grad(found[-1].sum(), x)
+            except RuntimeError as error:
+                found.append(str(error))
+        return [g if isinstance(g, str) else g.tolist() for g in found]
+
+    compiled, eager = tl.compile(function), gradients(function)
+    assert [type(x) for x in eager] == [list] * 3 + [str]
+    assert [gradients(compiled) for _ in range(3)] == [eager] * 3
 
 
 def classes(x, t):

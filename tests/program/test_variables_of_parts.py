@@ -82,9 +82,36 @@ def with_a_function_as_a_default(x, twice=lambda z: z * 2):
     return twice(y) + total
 
 
+def listed(x):
+    y = x * 2
+    float(x[0])
+    z = y + 1
+    return z, sorted(locals())
+
+
+def evaluated(x):
+    y = x * 3
+    x = x + len(y)
+    float(x[0])
+    return eval("y + 1"), x
+
+
+def asked_of_another(x):
+    y = x * 2
+    float(x[0])
+    return y, len(vars(tl.nn.Identity())) > 0
+
+
+def stacked(x):
+    y = tl.stack([x, x * 2]).exp()
+    float(x[0])
+    return tl.stack([y, y])
+
+
 KINDS = {f.__name__: f for f in (
     bound_after_the_function, bound_again, bound_in_a_loop, carried_by_a_loop, read_by_a_generator,
-    read_by_a_method, summed_at_once, with_a_function_as_a_default)}
+    read_by_a_method, summed_at_once, with_a_function_as_a_default,
+    listed, evaluated, asked_of_another, stacked)}
 
 
 @each("name", KINDS)
@@ -98,8 +125,9 @@ def test_inner_functions_read_the_variables_as_they_are_then(name):
             assert repr(compiled(x)) == repr(f(x))
 
 
-def test_what_a_sum_takes_at_once_is_no_function_that_is_kept():
-    compiled = tl.compile(summed_at_once)
+@each("f", [summed_at_once, asked_of_another, stacked])
+def test_parts_are_replayed_around_what_is_at_once_or_of_no_frame(f):
+    compiled = tl.compile(f)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(3):

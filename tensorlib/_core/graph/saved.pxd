@@ -14,6 +14,7 @@ cdef void note_written(Node node, Storage storage) noexcept
 cdef void forget_unpacked(Node node)
 cdef str released(name)
 cdef int check_not_released(Node node) except -1
+cdef bint keeps_for_gradients(Node node) noexcept
 cdef Tensor saved_at(Node node, int i, int bit)
 cdef str modified(str which, Tensor x, int64_t version, str where=*)
 cdef tuple saved_facts(Node node, int bit)

@@ -7,6 +7,7 @@ from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND
 from tensorlib._core.base.storage cimport Storage, untracked
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport Edge, Node, OUTPUT, Saved, edge_dims
+from tensorlib._core.graph.op cimport Op, Rule
 from tensorlib._core.tensor.tensor cimport Tensor, alias
 
 from tensorlib._core.graph.anomalies import recorded_at
@@ -61,6 +62,24 @@ cdef int check_not_released(Node node) except -1:
     if node.released:
         raise RuntimeError(released(node.name()))
     return 0
+
+
+cdef bint keeps_for_gradients(Node node) noexcept:
+    """Whether the gradients of an operation need what its node keeps, or kept until it was
+    released: in forward mode nodes keep more."""
+    cdef unsigned int mask = 0
+    cdef object rule
+    cdef int i
+    if node.is_leaf or not (node.n_saved or node.released):
+        return False
+    if not node.kept:                    # known by their order, of a node that a function made
+        return True
+    for i in range(node.n_edges):
+        if node.edges[i].target != NULL:
+            rule = (<Op>node.op).rules[0 if (<Op>node.op).variadic else i]
+            if rule is not None:
+                mask |= (<Rule>rule).mask
+    return node.kept & mask != 0
 
 
 cdef Tensor saved_at(Node node, int i, int bit):

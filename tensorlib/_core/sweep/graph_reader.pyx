@@ -9,7 +9,7 @@ from tensorlib._core.base.storage cimport next_epoch
 from tensorlib._core.graph.modes cimport Mode, mode
 from tensorlib._core.graph.node cimport OUTPUT, Edge, Node, classed, edge_dims, gradient_node
 from tensorlib._core.graph.op cimport NODE, Op, PASS, Rule, ZERO
-from tensorlib._core.graph.saved cimport as_counted, saved_facts
+from tensorlib._core.graph.saved cimport as_counted, keeps_for_gradients, saved_facts
 from tensorlib._core.sweep.rules cimport facts_of, value_of
 from tensorlib._core.sweep.state cimport nodes_below
 from tensorlib._core.tensor.tensor cimport Tensor
@@ -106,8 +106,8 @@ def saved_ids(list roots, int64_t since):
 
 
 def savers_above(list roots, int64_t since):
-    """Which nodes that saved values lie between the tensors `roots` and each place that their graph
-    leads to, a node from before `since` or a leaf.
+    """Which nodes whose gradients need what they saved lie between the tensors `roots` and each
+    place that their graph leads to, a node from before `since` or a leaf.
 
     First the names of these nodes, oldest first, and a number that has a bit for each whose values
     were let go of; then for each root, by the place, a number that has a bit for each on the ways;
@@ -116,12 +116,13 @@ def savers_above(list roots, int64_t since):
     cdef dict bits = {}, found, leaves = {}
     cdef list names = [], tables = []
     cdef Node node
+    cdef object bit = 1, gone = 0        # there may be more nodes than bits in a number of C's
     cdef int i
-    gone = 0
     for node in sorted(nodes_below([gradient_node(x) for x in roots], [], since, False)[0],
                        key=age):
-        if not node.is_leaf and (node.n_saved or node.released):
-            bits[node] = 1 << len(names)
+        if keeps_for_gradients(node):
+            bits[node] = bit
+            bit = bit << 1
             gone |= bits[node] if node.released else 0
             names.append(node.name())
     for root in roots:

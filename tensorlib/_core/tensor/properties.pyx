@@ -430,6 +430,7 @@ def name(Tensor self):
 
 def set_name(Tensor self, str value or None):
     """Names the tensor."""
+    effect("setattr", self)
     set_attribute(self, "name", value)
 
 

@@ -21,10 +21,11 @@ from tensorlib._core.sweep.graph_reader import begin_epoch, gradient_place, was_
 from tensorlib._core.sweep.sweep import sweep
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.building.builder import Builder
-from tensorlib.program.capture.questions import has_hooks, rates_of, writes_outside
+from tensorlib.program.capture.aliases import laid_as
+from tensorlib.program.capture.earlier_gradients import EarlierGradients
+from tensorlib.program.capture.questions import are_hooked, record_hooks, rates_of, writes_outside
 from tensorlib.program.capture.recorder import Recorder, has_examples
 from tensorlib.program.differentiation.backward import Backward, dependents
-from tensorlib.program.capture.aliases import laid_as
 from tensorlib.program.differentiation.control_gradients import visit_control
 from tensorlib.program.guards.guarded import is_written_in_python
 from tensorlib.program.guards.signatures import are_without_hooks, gradient_of, memory_of
@@ -38,8 +39,7 @@ from tensorlib.program.reads.hooks import call
 from tensorlib.program.reads.read_log import line_in
 
 # The methods by which an operation may ask an object of the user's what it is.
-ASKED = ("__index__", "__int__", "__float__", "__complex__", "__len__", "__getitem__", "__iter__",
-         "__array__")
+ASKED = tuple(f"__{x}__" for x in "index int float complex len getitem iter array".split())
 OF_MEMORY = ("storage_offset", "data_ptr", "untyped_storage", "_version", "_base")
 
 
@@ -67,7 +67,7 @@ class ReplayRecorder(Recorder):
         self.leaves: list[Tensor] = []                 # those that a sweep reached
         self.bare: list[Tensor] = []                   # of these, what must have no `.grad` before
         self.bare_arguments: dict[int, None] = {}      # and of the arguments, by their places
-        self.older: dict[int, Tensor] = {}             # gradients that were there before, by id
+        self.earlier = EarlierGradients(self)
         self.graded: list[Tensor] = []                 # what has these, which was looked at
         self.groups: dict[int, Any] = {}               # of an optimiser, its `rates_of`
         self.layers: Layer | None = None               # the stack that an optimiser's step hides
@@ -121,9 +121,7 @@ class ReplayRecorder(Recorder):
             if grad is not None and not was_made_since(grad, self.epoch):
                 if any(x is y for y in self.arguments):
                     self.fail(f"grad: the gradient of an argument is read, {user_line()}")
-                if any(grad is y for y in self.arguments):
-                    self.fail(f"grad: a gradient is an argument as well, {user_line()}")
-                self.older[id(grad)] = grad
+                self.while_it_goes(self.earlier.meet, x, grad)
                 self.graded.append(x)
             elif grad is None and not inside and not any(x is y.value for y in self.grads):
                 place = next((i for i, y in enumerate(self.arguments) if x is y), None)
@@ -274,6 +272,9 @@ class ReplayRecorder(Recorder):
             self.opening, self.since = before, since
             self.being_opened.pop()
 
+    def captured(self, tensor: Tensor) -> Variable:
+        return self.earlier.feed(tensor) if tensor in self.earlier else super().captured(tensor)
+
     def check_outside(self, tensor: Tensor) -> None:
         """Nothing: when all has run it is known what was read (`refuse_unseen`)."""
 
@@ -393,9 +394,8 @@ class ReplayRecorder(Recorder):
                 raise CaptureError("backward: only parameters can be given a gradient in what is "
                                    f"captured, {user_line()}")
             grad = x.value.grad
-            if grad is not None and (not self.knows(grad) or id(grad) in self.older):
-                raise CaptureError("backward: a gradient that was there before is not captured; "
-                                   f"call zero_grad() first, {user_line()}")
+            if grad is not None and not was_made_since(grad, self.epoch):
+                self.earlier.meet(x.value, grad)
             found[x] = None if grad is None else self.variable_of(grad)
         leaves = [x.value for x in found]
         self.check_hooks(leaves)
@@ -414,7 +414,11 @@ class ReplayRecorder(Recorder):
         for x, g in zip(wanted, found):
             if g is None:
                 continue
-            g, old = laid_as(x, g, self.block, self.note), before[x]
+            old = before[x]
+            if old is not None and any(old is y for y in self.program.inputs):
+                self.earlier.added(x.value, old, g)
+                continue
+            g = laid_as(x, g, self.block, self.note)
             if old is not None:
                 total = self.block.new_variable(f"{x.name}@GRAD", x.shape, x.dtype,
                                                 stop_gradient=True)
@@ -436,10 +440,6 @@ class ReplayRecorder(Recorder):
 
     def tell_apart(self) -> None:
         """Raises: CaptureError where the function did what a replay would not do again."""
-        for x in self.program.persistables():
-            if id(x.value) in self.older:
-                raise CaptureError("a gradient that was there before the call can't be captured; "
-                                   "set it to None first")
         for optimizer, rates in self.groups.values():
             if rates != rates_of(optimizer):
                 raise CaptureError("what changes the options of an optimiser can't be captured; "
@@ -464,8 +464,9 @@ class ReplayRecorder(Recorder):
             return
         self.modules[id(module)] = module
         self.reads.try_record(self.reads.record_module, module)
-        if has_hooks(module):
-            self.fail(f"{type(module).__name__}: a hook on a module can't be captured, "
+        record_hooks(module, self.reads)
+        if are_hooked():
+            self.fail(f"{type(module).__name__}: a hook on all modules can't be captured, "
                       f"{user_line()}")
 
     def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
@@ -481,10 +482,7 @@ class ReplayRecorder(Recorder):
 
 def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
             tensors: tuple[Tensor, ...], recorder: ReplayRecorder) -> Any:
-    """What `f` returns, after all that it read and did was recorded.
-
-    tensors: those among its arguments.
-    """
+    """What `f` returns, after all that it read and did was recorded. tensors: of its arguments."""
     for optimizer in owners.optimizers.alive():
         recorder.groups[id(optimizer)] = optimizer, rates_of(optimizer)
     recorder.arguments = tensors

@@ -19,9 +19,17 @@ def writes_outside(block: Any) -> bool:
                else any(map(writes_outside, call.blocks())) for call in block.ops)
 
 
-def has_hooks(module: Any) -> bool:
-    """Whether hooks of a user are called before or after the `forward` of a module."""
-    return any(
-        not str(getattr(hook, "__module__", "")).startswith("tensorlib.")
-        for hooks in (owners.modules.hooks_of_all, vars(module).get("_hooks")) if hooks is not None
-        for hook in (*hooks.forward.values(), *hooks.forward_pre.values()))
+def record_hooks(module: Any, reads: Any) -> None:
+    """Records the hooks before and after the `forward` of a module, which are part of its call."""
+    found = vars(module).get("_hooks")
+    for hooks in () if found is None else (found.forward_pre, found.forward):
+        if hooks:
+            reads.try_record(reads.record_container, hooks)
+            reads.try_record(reads.record_reachable, hooks.values())
+
+
+def are_hooked() -> bool:
+    """Whether hooks of a user are called before or after the `forward` of all modules."""
+    hooks = owners.modules.hooks_of_all
+    return any(not str(getattr(hook, "__module__", "")).startswith("tensorlib.")
+               for hook in (*hooks.forward.values(), *hooks.forward_pre.values()))

@@ -30,7 +30,10 @@ from tensorlib.program.compiled.replaying import Differentiable, Replay, Savers
 from tensorlib.program.compiled.states import Undo
 from tensorlib.program.differentiation.backward import dependents
 from tensorlib.program.guards.guarded import Guards
-from tensorlib.program.guards.signatures import Conditions, Overlaps, Signature, storage_of
+from tensorlib.program.guards.own_names import guard as guard_of_builtins
+from tensorlib.program.guards.own_names import replaced
+from tensorlib.program.guards.overlaps import Overlaps
+from tensorlib.program.guards.signatures import Conditions, Signature, storage_of
 from tensorlib.program.guards.values import (
     MISSING, fields_of, in_class, is_mutable_value, items_of, members_of,
 )
@@ -97,6 +100,10 @@ class Compiled(Dispatcher):
 
     def _capture(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the function returns, after there is an entry for calls of this kind."""
+        name = replaced()
+        if name:
+            self._say(f"eagerly: builtins.{name} was replaced, which the code of a capture calls")
+            return self._f(*args, **kwargs)
         if not is_alone() or owners.modules.keep():
             return self._f(*args, **kwargs)
         if self._entries or self._changes:
@@ -150,8 +157,12 @@ class Compiled(Dispatcher):
                 raise Unplanned("it changes its arguments in Python")
             objects = set() if self._quiet else objects_made(result[0], given, recorder.reads)
             refuse_to_return(result[0], given, objects)
+            earlier = recorder.earlier
+            recorder.put_grads()
+            earlier.take(flatten_result(result[0], objects)[0])
+            tensors = (*tensors, *(grad for _, grad in earlier.given))
             guards = guards_of(recorder, tensors)
-            read = [*recorder.reads.tensors.values(), *recorder.older.values()]
+            read = [*recorder.reads.tensors.values(), *earlier.only_looked_at()]
             refuse_by_age(result[0], recorder.reads, objects)
             if self._quiet and recorder.writes.by_data:
                 raise Unplanned("a part writes by way of `data` into what graphs may keep")
@@ -159,8 +170,10 @@ class Compiled(Dispatcher):
                 refuse_views(result[0], [*tensors, *read])
             recorder.reads.forget()
             broken = guards.broken()
+            waits = (broken is not None and not self._fullgraph
+                     and self._changes + 1 < MOST_CHANGES)
             way = way_for(kind, recorder, tensors, result, objects, guards, read,
-                          flags_of(self._options), broken is None)
+                          flags_of(self._options), broken is None, waits)
             if way is None:
                 self._changes += 1
                 if self._changes < MOST_CHANGES:
@@ -168,6 +181,9 @@ class Compiled(Dispatcher):
                 raise Unplanned(f"each call changes {describe(broken)}")
             guards.all.extend(guard_of_gradient(x) for x in recorder.graded)
             kind.bare = tuple(recorder.bare_arguments)
+            kind.take_gradients(earlier.given)
+            for hit in recorder.reads.hits:
+                hit.counts = True                # from now on a replay looks it up
             self._changes = 0
             return way
         except (Unplanned, CaptureError, ProgramError) as error:
@@ -180,11 +196,16 @@ class Compiled(Dispatcher):
             self._refused += way.parts is not None
             if self._quiet or self._refused == MOST_REFUSED:
                 self._apart = way.parts
-            text = f"{how}: {error}{line_of(self._f, str(error))}"
-            if not self._quiet and text not in self._said:
-                self._said.add(text)
-                warn(f"compile: {name_of(self._f)} runs {text}", 4)
+            self._say(f"{how}: {error}{line_of(self._f, str(error))}", 5)
             return way
+
+    def _say(self, text: str, stacklevel: int = 4) -> None:
+        """Warns once of how the function runs. Raises: CaptureError where that must not be."""
+        if self._fullgraph:
+            raise CaptureError(f"compile: {name_of(self._f)}: {text.partition(': ')[2]}")
+        if not self._quiet and text not in self._said:
+            self._said.add(text)
+            warn(f"compile: {name_of(self._f)} runs {text}", stacklevel)
 
     def _in_parts(self, line: int, why: str) -> Any:
         """What runs the function in parts around a line; None where it can't be taken apart."""
@@ -296,7 +317,7 @@ def guards_of(recorder: ReplayRecorder, tensors: tuple[Tensor, ...]) -> Guards:
              if vars(x).get("_hooks") is not None]
     if recorder.modules:
         hooks.append(vars(owners.modules.hooks_of_all))
-    return Guards([*recorder.reads.guards(tensors), recorder.operators], hooks)
+    return Guards([*recorder.reads.guards(tensors), recorder.operators, guard_of_builtins], hooks)
 
 
 def refuse_unseen(recorder: ReplayRecorder, tensors: tuple[Tensor, ...],
@@ -337,15 +358,15 @@ def contained(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
 
 def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ...],
             result: list[Any], objects: Set[int], guards: Guards, read: list[Tensor],
-            flags: dict[str, bool], holds: bool) -> Way | None:
+            flags: dict[str, bool], holds: bool, waits: bool) -> Way | None:
     """How calls of a kind are replayed, after one was captured that gave `result[0]`.
 
     objects: the ids of objects in the result that each replay makes anew. read: tensors from
     outside that it met. holds: whether what was read is as it was; else nothing is planned, which
-    may run code of the user's, and there is no way.
+    may run code of the user's, and there is no way. waits: a tensor that is kept outside may be
+    one that the next call finds there, as in a cache.
     Raises: Unplanned, CaptureError, ProgramError where they can't be.
     """
-    recorder.put_grads()
     found, structure = flatten_result(result[0], objects)
     slots = make_constants_anew(recorder.block, [
         recorder.variable_of(x) if isinstance(x, Tensor) else x for x in found])
@@ -361,7 +382,7 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
            and was_made_since(x, recorder.epoch) for x in found):
         raise Unplanned("it returns a leaf that it makes, of which each call makes another")
     kept = escaped(recorder, result, objects, found)      # no variable here is one of the tensors
-    if kept is not None:
+    if kept is not None and not waits:
         raise Unplanned("a tensor is kept outside of it that was made by " + next(
             f"{call.type}, {call.line}" for call in recorder.block.ops
             if any(x is kept for x in call.writes())))
@@ -380,6 +401,8 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
                     ages=ages_of_leaves([*roots.values()], recorder.begun),
                     own={made[id(x)]: x for x in leaves if id(x) in made}) if linked else Replay
     del roots, leaves
+    if len(recorder.program.inputs) != len(tensors):
+        raise Unplanned("a gradient from before the call is asked for where nobody sees it")
     lasts = recorder.program.persistables()
     lie = map(storage_of, (*tensors, *(x.value for x in lasts)))
     calls, asked = checks_first(list(recorder.block.ops),

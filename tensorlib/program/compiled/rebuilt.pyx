@@ -7,7 +7,7 @@ from libc.string cimport memcmp
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.graph.node cimport Node, release_saved
-from tensorlib._core.graph.saved cimport Counted
+from tensorlib._core.graph.saved cimport Counted, keeps_for_gradients
 from tensorlib._core.sweep.state cimport nodes_below
 from tensorlib._core.tensor.tensor cimport Tensor, alias, same_shape
 
@@ -121,7 +121,7 @@ def let_go(list nodes, list names, gone):
     `gone` has a bit for each of those that kept something there, of these names. Whether they are
     the same."""
     cdef Node node
-    cdef list keeping = [node for node in nodes if node.n_saved and not node.is_leaf]
+    cdef list keeping = [node for node in nodes if keeps_for_gradients(node)]
     if [node.name() for node in keeping] != names:
         return False
     for i, node in enumerate(keeping):

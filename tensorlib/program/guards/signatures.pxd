@@ -12,6 +12,8 @@ cdef class Signature:
     cdef int64_t inference           # what inference mode begins versions with, else 0
     cdef readonly str opaque
     cdef public tuple bare
+    cdef list leaves, gradients      # whose gradients are given too, and those, without memory
+    cdef tuple with_gradients(self, tuple tensors)
     cdef tuple structure_of(self, value, list seen)
     cpdef tuple tensors_of(self, tuple args, dict kwargs)
     cdef bint are_bare(self, tuple tensors) except -1
@@ -34,7 +36,7 @@ cdef class Conditions:
 cdef bint laid_out_as(Tensor x, Tensor y) noexcept
 cdef Tensor like_on_meta(Tensor x)
 
-cdef class Overlaps:
-    cdef list values, firsts, seconds, distances, excluded
-    cdef Py_ssize_t count
-    cpdef bint hold(self, tuple tensors) except -1
+cdef Py_ssize_t APART            # how far apart those lie that share no memory
+cdef Py_ssize_t overlap(Tensor x, Tensor y) noexcept
+cdef bint is_like(Tensor x, Tensor example, int place) noexcept
+cdef int place_in_graph(Tensor x) noexcept

@@ -35,12 +35,13 @@ cdef class Signature:
     gradient, which arguments are the same tensor, and the value of all else.
     others: the other arguments, which are no tensors and no containers. opaque: the name of the
     type of an argument whose value is not compared, or "". bare: the numbers of the tensors that
-    must have no `.grad`.
+    must have no `.grad`. leaves: those from outside whose gradients a replay is given after the
+    arguments.
     """
 
     def __init__(self, tuple args, dict kwargs):
         self.examples, self.requires, self.kinds, self.others, self.opaque = [], [], [], [], ""
-        self.bare = ()
+        self.bare, self.leaves, self.gradients = (), [], []
         self.grad, self.default_dtype = mode().grad, default_float()
         self.inference = first_version()[0]
         self.structure = self.structure_of((args, kwargs), [])
@@ -93,11 +94,33 @@ cdef class Signature:
                 self.inference != first_version()[0]):
             return None
         if self.flat and not kwargs:
-            return args if self.matches_tensors(args) and self.are_bare(args) else None
-        if not self.matches(self.structure, (args, kwargs), found):
+            if not self.matches_tensors(args):
+                return None
+        elif self.matches(self.structure, (args, kwargs), found):
+            args = tuple(found)
+        else:
             return None
-        args = tuple(found)
-        return args if self.are_bare(args) else None
+        if not self.are_bare(args):
+            return None
+        return self.with_gradients(args) if self.leaves else args
+
+    def take_gradients(self, list given):
+        """Has a replay be given the gradients that leaves have: `given` has pairs of the two."""
+        self.leaves = [leaf for leaf, _ in given]
+        self.gradients = [like_on_meta(grad) for _, grad in given]
+
+    cdef tuple with_gradients(self, tuple tensors):
+        """The tensors of a call, and the gradients of the leaves; None where one is of another
+        kind, or is another one of these."""
+        cdef list found = []
+        cdef Py_ssize_t i
+        for i in range(len(self.leaves)):
+            grad = (<Tensor>self.leaves[i]).gradient
+            if type(grad) is not Tensor or not is_like(
+                    <Tensor>grad, <Tensor>self.gradients[i], 0):
+                return None
+            found.append(grad)
+        return (*tensors, *found)
 
     cdef bint are_bare(self, tuple tensors) except -1:
         """Whether the tensors that must have no `.grad` have none."""
@@ -125,8 +148,8 @@ cdef class Signature:
         for x, y in zip(self.others, other.others):
             if not is_same(x, y):
                 return f"an argument is another {type(y).__name__}"
-        if self.bare:
-            return "an argument has a gradient"
+        if self.bare or self.leaves:
+            return "a gradient was there before, or was of another kind"
         return "the arguments have another structure"
 
     cdef bint matches_tensors(self, tuple args) except -1:
@@ -276,49 +299,6 @@ cdef class Conditions:
         return self.guards is None or self.guards.hold()
 
 
-@cython.binding(False)            # methods check their `self`
-cdef class Overlaps:
-    """Which arguments share memory with one another and with tensors from outside, where a call
-    writes into one of the two, or both have gradients.
-
-    values, inspected: those of `Conditions`. written: the numbers, among arguments and then
-    `values`, of what the call writes into. read: all tensors from outside that the call has read: a
-    call in which one of them is an argument is of another kind (`excluded`).
-    """
-
-    def __init__(self, tuple tensors, list values, written, list read, list inspected):
-        cdef list given = [*tensors, *values, *inspected]
-        cdef Py_ssize_t i, k
-        cdef Py_ssize_t distance, n = len(tensors) + len(values)
-        self.values, self.firsts, self.seconds, self.distances = values + inspected, [], [], []
-        lasting = set(map(id, values))           # which keep their layout
-        self.excluded = [(i, x) for i, y in enumerate(tensors) for x in read
-                         if id(x) not in lasting
-                         or is_like(<Tensor?>y, <Tensor?>x, place_in_graph(<Tensor>x))]
-        self.count = len(tensors)
-        for i in range(len(given)):
-            for k in range(min(i, self.count)):
-                distance = overlap(<Tensor?>given[k], <Tensor?>given[i])
-                if i in written or k in written or i >= n and distance != APART or (
-                        requires_grad(<Tensor>given[i]) and requires_grad(<Tensor>given[k])):
-                    self.firsts.append(k)
-                    self.seconds.append(i)
-                    self.distances.append(distance)
-
-    cpdef bint hold(self, tuple tensors) except -1:
-        """Whether these arguments share memory as those of the captured call did."""
-        cdef Py_ssize_t i, k, place
-        for i, x in self.excluded:
-            if tensors[i] is x:
-                return False
-        for i in range(len(self.firsts)):
-            k, place = self.firsts[i], self.seconds[i]
-            x = tensors[place] if place < self.count else self.values[place - self.count]
-            if overlap(<Tensor>tensors[k], <Tensor>x) != <Py_ssize_t>self.distances[i]:
-                return False
-        return True
-
-
 cdef bint is_array(value) except -1:
     """Whether a value is an array, by its class alone."""
     return issubclass(type(value), np.ndarray)
@@ -367,7 +347,7 @@ cdef inline bint can_be(Tensor x, Tensor example) noexcept:
     return has_layout(x, example) and not is_meta(x)
 
 
-cdef inline int place_in_graph(Tensor x) noexcept:
+cdef int place_in_graph(Tensor x) noexcept:
     """0 for what requires no gradient, 1 for a leaf, 2 for what an operation made; 3 more for what
     was made in inference mode."""
     cdef int place = 0 if not requires_grad(x) else 1 if x.grad_node is None else 2

@@ -4,14 +4,18 @@ What they return is recorded, and compared before each replay. Some only inspect
 value.
 """
 
-from types import GetSetDescriptorType, MemberDescriptorType, MethodType
+from contextvars import ContextVar
+from threading import local
+from types import GetSetDescriptorType, MemberDescriptorType, MethodType, WrapperDescriptorType
 from typing import Any
 
 import numpy as np
 
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.guards.guarded import is_generic
 from tensorlib.program.guards.values import MISSING, in_class
-from tensorlib.program.reads.known import CONTENTS, base_of
+from tensorlib.program.ir.call_forms import user_line
+from tensorlib.program.reads.known import CONTENTS, base_of, is_of_library, is_of_numpy
 from tensorlib.program.reads.read_log import vars_of
 
 FIELDS = GetSetDescriptorType, MemberDescriptorType       # descriptors that run no Python code
@@ -87,3 +91,32 @@ def layout_of(x: Tensor, _: Any) -> Any:
 def classes_below(x: type, _: Any) -> Any:
     """The direct subclasses of a class."""
     return tuple(type.__subclasses__(x))
+
+
+def has_usual_lookup(kind: type) -> bool:
+    """Whether a class looks attributes up in Python's own way, or by code written in Python."""
+    getter = in_class(kind, "__getattribute__")
+    return type(getter) is not WrapperDescriptorType or is_generic(getter.__objclass__)
+
+
+def is_recorded_apart(recorder: Any, x: Any, name: str) -> bool:
+    """Whether an attribute lies elsewhere than those of most objects. It is recorded for an object
+    of which each thread has its own attributes; others end the capture."""
+    kind = type(x)
+    if kind is local and not name.startswith("__"):
+        recorder.record_value(x, in_thread, name)
+    elif kind is MethodType or has_usual_lookup(kind) or is_of_library(kind) or is_of_numpy(kind):
+        return False
+    else:                                            # such as a weak reference
+        recorder.fail(f"what an attribute of a {kind.__name__} reads is not known, {user_line()}")
+    return True
+
+
+def in_thread(x: local, name: str) -> Any:
+    """What this thread has under a name in its own part of an object."""
+    return getattr(x, name, MISSING)
+
+
+def in_context(x: ContextVar[Any], _: Any) -> Any:
+    """What a variable has in the context that runs, apart from its default."""
+    return x.get(MISSING)

@@ -1,6 +1,7 @@
 """What a call of a function reads, by what kind of function it is."""
 
 from abc import ABCMeta
+from contextvars import ContextVar
 from functools import partial
 from string import Formatter
 from types import (
@@ -17,7 +18,8 @@ from tensorlib.program.guards.values import MISSING, in_class
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.model import Variable
 from tensorlib.program.reads import settings, sources
-from tensorlib.program.reads.accessors import classes_below, field_of, length_of
+from tensorlib.program.reads.accessors import classes_below, field_of, in_context, length_of
+from tensorlib.program.reads.caches import CACHED, record_cached_call
 from tensorlib.program.reads.known import (
     ATOMS, CLASSES, COMPILED, is_foreign, is_known, is_known_of_class, is_of_library, is_of_numpy,
     is_trusted,
@@ -34,6 +36,7 @@ OF_ONE_KEY = {"get", "__getitem__", "__contains__", "setdefault", "pop"}      # 
 READING_ALL = {"__dir__", "__getstate__", "__reduce__", "__reduce_ex__", "__sizeof__"}
 STORING = {"append", "insert", "appendleft", "setdefault", "__setitem__"}   # which read no operand
 WRITING_FILES = {"tofile", "dump"}                                          # of an array
+CHANGING_ERRORS = {"add_note", "with_traceback", "__setstate__"}
 IMMUTABLE = (int, float, complex, str, bytes, tuple, frozenset, range, slice, type(None))
 
 
@@ -46,6 +49,8 @@ def record_call(recorder: ReadRecorder, f: Any, args: tuple[Any, ...],
         special(recorder, *args, **kwargs)
     elif kind is MethodType:
         record_call(recorder, f.__func__, (f.__self__, *args), kwargs)
+    elif kind is CACHED:
+        record_cached_call(recorder, f, args, kwargs)
     elif (id(f), "known") in recorder.visited:
         recorder.record_reachable((*args, *kwargs.values()))
     elif settings.is_one_of(f, settings.SETTERS, settings.OTHER_SETTERS):
@@ -181,11 +186,15 @@ def record_native_method(recorder: ReadRecorder, owner: Any, name: str, f: Any,
                 reads_attributes(owner)):
             refuse_unknown(recorder, "str.format with an attribute in it")
         recorder.record_reachable((*args, *kwargs.values()))
+    elif kind is ContextVar and name == "get":
+        recorder.record_value(owner, in_context, None)
     elif name in WRITING_FILES:
         refuse_unknown(recorder, f"{kind.__module__}.{kind.__qualname__}.{name}")
     elif recorder.record_container(owner):
         if name not in STORING:
             recorder.record_reachable((*args, *kwargs.values()))
+    elif issubclass(kind, BaseException) and name in CHANGING_ERRORS:
+        recorder.require_new(owner, f"{name} of a {kind.__name__} from outside")
     elif id(kind) in ATOMS or kind is GeneratorType or issubclass(
             kind, (BaseException, np.generic)):
         if name in ("send", "throw", "close", "__next__"):

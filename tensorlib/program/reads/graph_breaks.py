@@ -11,14 +11,15 @@ import builtins
 import contextlib
 from collections.abc import Callable
 from copy import copy, deepcopy
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.reads import sources
 from tensorlib.program.reads.known import is_of_library
 from tensorlib.program.reads.local_variables import (
-    CannotSplit, LocalVariables, definitely_assigned, names_in_target, names_stored, upward_exposed,
+    CannotSplit, LocalVariables, definitely_assigned, named, names_in_target, names_stored,
+    upward_exposed,
 )
 from tensorlib.program.run.dispatch import Chooser
 
@@ -145,6 +146,7 @@ class Splitter:
         own = {*self.variables.local, *self.variables.free}
         self.around = {name: x for name, x in {**vars(builtins), **around}.items()
                        if name not in own}
+        self.variables.around = self.around
         at_once = {id(y) for x in ast.walk(node) if isinstance(x, ast.Call) for y in x.args
                    if any(named(x.func, self.around) is f for f in CONSUMING)}
         self.variables.closures = [x for x in self.variables.closures if id(x[0]) not in at_once]
@@ -264,14 +266,6 @@ def may_swallow(x: ast.stmt, around: dict[str, Any]) -> bool:
     found = [named(y.func, around) if isinstance(y, ast.Call) else None for y in calls]
     return not all(any(y is z for z in PROPAGATING_PYTHON) or is_of_library(y) and (
         getattr(y, "__name__", "") in PROPAGATING) for y in found)
-
-
-def named(x: ast.expr, around: dict[str, Any]) -> Any:
-    """The object that an expression names with these globals, or in a module; None for others."""
-    if isinstance(x, ast.Name):
-        return around.get(x.id)
-    owner = named(x.value, around) if isinstance(x, ast.Attribute) else None
-    return getattr(owner, x.attr, None) if isinstance(owner, ModuleType) else None
 
 
 def reads_element(around: list[ast.AST]) -> bool:

@@ -51,6 +51,8 @@ def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
         return call_getter(f, args[0])
     recorder.try_record(record_call, recorder, f, args, kwargs)
     found = call_in_frame(f, sys._getframe(1), args, kwargs)
+    if recorder.hit is not None:
+        recorder.try_record(recorder.found_in_cache, found)
     if type(found) is dict and makes_dict(f) or (f is reversed or f is iter) and (
             type(args[0]) is range):             # of neither does the garbage collector know
         recorder.created[id(found)] = found
@@ -194,7 +196,7 @@ def matched(x: Any) -> Any:
     """`x` in `match x:`"""
     recorder = active.recorder
     if recorder is not None:
-        recorder.try_record(recorder.record_reachable, (x,))
+        recorder.try_record(recorder.record_reachable, (x,), True)
     return x
 
 

@@ -2,9 +2,10 @@
 
 import ast
 from collections.abc import Iterator
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
+from tensorlib.program.reads.known import is_of_library
 from tensorlib.program.reads.scopes import (
     FUNCTIONS, NEW_SCOPES, Scope, arguments, name_bound, parts_in_scope, nodes_in_same_scope,
 )
@@ -12,6 +13,8 @@ from tensorlib.program.reads.scopes import (
 # What reads the frame that calls it.
 FRAME_NAMES = {"locals", "vars", "dir", "eval", "exec", "super", "__class__"}
 FRAME_ATTRIBUTES = {"_getframe", "currentframe", "stack"}
+# What finds the variables of the frame that calls it, unless it is given so many arguments.
+OF_VARIABLES = {"locals": 1, "vars": 1, "dir": 1, "eval": 2, "exec": 2}
 OWN_FRAME = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global,
              ast.Nonlocal, ast.Delete, ast.Import, ast.ImportFrom)
 
@@ -24,12 +27,13 @@ class LocalVariables:
     """The variables of a function. local: its own; free: those of functions around it.
 
     others: those that are free, or declared as globals. parameters: those that have a value from
-    the start. closures: functions in it, each with the variables that it captures.
-    Raises: CannotSplit.
+    the start. closures: functions in it, each with the variables that it captures. around: what
+    names stand for that are none of these. Raises: CannotSplit.
     """
 
     def __init__(self, node: Any, code: CodeType):
         self.node = node
+        self.around: dict[str, Any] = {}
         if isinstance(node, ast.AsyncFunctionDef) or code.co_flags & 0x2A0:     # generators
             raise CannotSplit("it is a generator")
         scope = Scope(node, None)
@@ -40,6 +44,8 @@ class LocalVariables:
         for x in ast.walk(node):
             if isinstance(x, (ast.Delete, ast.Nonlocal)):
                 raise CannotSplit("it unbinds variables, or binds those of others")
+        if self.looks_at_variables():
+            raise CannotSplit("it looks at all of its variables, of which a part has some")
         self.uses = list(loads_of(node.body))
         self.order = order_of(node.body)
         counts: dict[str, int] = dict.fromkeys(self.parameters, 1)
@@ -59,6 +65,16 @@ class LocalVariables:
                          for x in ast.walk(statement)
                         if isinstance(x, (*FUNCTIONS, ast.GeneratorExp, ast.ClassDef))]
 
+    def looks_at_variables(self) -> bool:
+        """Whether the function finds its variables in another way than by their names."""
+        looking = OF_VARIABLES.keys() - self.local
+        given = {id(x.func) for x in ast.walk(self.node) if isinstance(x, ast.Call)
+                 and isinstance(x.func, ast.Name) and x.func.id in looking
+                 and sum(not isinstance(y, ast.Starred) for y in x.args) >= (
+                     OF_VARIABLES[x.func.id])}
+        return any(isinstance(x, ast.Name) and x.id in looking and id(x) not in given
+                   for x in ast.walk(self.node))
+
     def cannot_move(self, body: list[Any], returns: bool = False) -> bool:
         """Whether statements can't be moved into a function. returns: they are the last ones."""
         return any(map(self.needs_own_frame, body)) or any(
@@ -68,7 +84,8 @@ class LocalVariables:
         """Whether a statement reads its frame, or has to run in the function itself."""
         for x in ast.walk(statement):
             if isinstance(x, OWN_FRAME) or isinstance(x, ast.Name) and x.id in FRAME_NAMES or (
-                    isinstance(x, ast.Attribute) and x.attr in FRAME_ATTRIBUTES) or (
+                    isinstance(x, ast.Attribute) and x.attr in FRAME_ATTRIBUTES
+                    and not is_of_library(named(x, self.around))) or (
                     isinstance(x, ast.keyword) and x.arg == "stacklevel"):
                 return True
             if isinstance(x, ast.Name) and not isinstance(x.ctx, ast.Load) and (
@@ -237,3 +254,11 @@ def upward_exposed_in(x: Any) -> set[str]:
             for y in part if isinstance(part, list) else [part]:
                 found |= set(names_loaded(y)) if isinstance(y, ast.AST) else set()
     return found
+
+
+def named(x: ast.expr, around: dict[str, Any]) -> Any:
+    """What a name, or one in a module, stands for where the globals are these; None for others."""
+    if isinstance(x, ast.Name):
+        return around.get(x.id)
+    owner = named(x.value, around) if isinstance(x, ast.Attribute) else None
+    return getattr(owner, x.attr, None) if isinstance(owner, ModuleType) else None

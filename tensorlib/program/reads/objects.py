@@ -66,17 +66,18 @@ class ObjectRecorder(Observer):
         base = next((k for k in (list, tuple, set, frozenset, deque) if issubclass(kind, k)), None)
         return list(base.__iter__(x)) if base else []
 
-    def record_reachable(self, things: Any) -> None:
+    def record_reachable(self, things: Any, attributes: bool = False) -> None:
         """Records all that can be reached from some objects, which code may read that was given
-        them and that is not instrumented."""
+        them and that is not instrumented. attributes: also those of modules that the library's own
+        code does not read."""
         waiting = list(things)
         while waiting:
             x = waiting.pop()
             kind = type(x)
             if id(kind) in ATOMS or kind is Tensor or kind is Variable or (
-                    (id(x), "reachable") in self.visited):
+                    (id(x), "reachable", attributes) in self.visited):
                 continue
-            self.visited[id(x), "reachable"] = x
+            self.visited[id(x), "reachable", attributes] = x
             if issubclass(kind, type):
                 self.instrument_class(x, all=True)
             elif kind is BuiltinFunctionType or kind is COMPILED:
@@ -113,6 +114,8 @@ class ObjectRecorder(Observer):
                 waiting += x.start, x.stop, x.step
             elif is_module(x):
                 self.record_module(x)
+                if attributes:
+                    self.record(x, "attrs", None, list(vars_of(x).items()))
                 waiting += [y for y in vars_of(x).get("_modules", {}).values() if y is not None]
             elif issubclass(kind, owners.optimizers.base):
                 self.record_optimizer(x)
@@ -158,7 +161,7 @@ class ObjectRecorder(Observer):
         kind, own = type(x), vars_of(x)
         self.record(x, "kind", None, kind)
         for name in ("forward", "__call__"):
-            self.record(kind, "class", name, in_class(kind, name))
+            self.look_up_in_class(kind, name)
         base = owners.modules.base
         if any(issubclass(cls, base) and cls is not base and is_of_library(cls)
                for cls in kind.__mro__):

@@ -117,12 +117,21 @@ class Observer(ReadLog):
                 self.record_registry(found, line)
                 if callable(found) or is_module or id(type(found)) in ATOMS:
                     self.add_entry(holder, "key", name, found, line)
+                    self.instrument_replacement(found)
                 if is_module:
                     holders = [*holders, vars(found)]
             for kind in kinds:
                 found = in_class(kind, name)
                 if callable(found) or type(found) in WRAPPED or id(type(found)) in ATOMS:
                     self.add_entry(kind, "class", name, found, line)
+                    self.instrument_replacement(found)
+
+    def instrument_replacement(self, f: Any) -> None:
+        """Instruments a function of the user's that is in the place of one of the library's. Those
+        of Python's are the library's own."""
+        path = sources.original_code(f).co_filename if type(f) is FunctionType else ""
+        if path and (not path.startswith(STANDARD) or "site-packages" in path):
+            self.instrument(f)
 
     def record_registry(self, x: Any, line: str) -> None:
         """Records all that is in a registry; nothing for anything else."""

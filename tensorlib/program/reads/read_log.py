@@ -17,6 +17,7 @@ from tensorlib.program.guards.guarded import (
 )
 from tensorlib.program.guards.values import MISSING, fields_of, in_class
 from tensorlib.program.ir.call_forms import user_line
+from tensorlib.program.reads.caches import Hit
 from tensorlib.program.reads.known import ATOMS, is_trusted
 from tensorlib.program.reads.sources import original_code
 from tensorlib.program.run.plan import Unplanned
@@ -46,6 +47,8 @@ class ReadLog:
         self.must_be_new: dict[int, tuple[Any, str]] = {}   # objects, or else why not
         self.must_be_old: dict[int, tuple[Any, str]] = {}
         self.tensors: dict[int, Tensor] = {}      # from outside, that were read
+        self.hit: Any = None                      # what the call that runs finds in a cache
+        self.hits: list[Hit] = []
         self.why = ""                             # why the capture has ended
         self.root: Any = None                     # the function that is captured
         self.at = 0                               # the line of it that is to blame
@@ -84,6 +87,13 @@ class ReadLog:
     def add_entry(self, holder: Any, kind: str, key: Any, value: Any, line: str) -> None:
         """Adds an entry for an object that is older than the call, unless it has one."""
         self.entries.setdefault((id(holder), kind, key), (holder, kind, key, value, line))
+
+    def found_in_cache(self, found: Any) -> None:
+        """Records what a call found in the cache of its function."""
+        hit, self.hit = self.hit, None
+        hit.found = found
+        self.hits.append(hit)
+        self.record(hit.f, "value", (hit, None), found)
 
     def is_recorded(self, holder: Any, kind: str, key: Any = None) -> bool:
         """Whether a place has an entry, or needs none."""
@@ -126,6 +136,7 @@ class ReadLog:
         lists: dict[int, list[Any]] = {}
         types: dict[int, list[Any]] = {}
         found: list[Guard] = []
+        last: list[Guard] = []                 # which count that they are asked
         for holder, kind, key, value, line in (*self.entries.values(), *self.above_new_classes()):
             if not self.is_old(holder):
                 continue
@@ -154,7 +165,8 @@ class ReadLog:
             elif kind == "kind":
                 found.append(KindGuard(holder, value, line))
             else:
-                found.append(ValueGuard(holder, key[0], key[1], value, line))
+                (last if type(key[0]) is Hit else found).append(
+                    ValueGuard(holder, key[0], key[1], value, line))
         for x, why in self.must_be_new.values():
             if self.is_old(x):
                 raise Unplanned(why)
@@ -164,7 +176,7 @@ class ReadLog:
         found += [DictGuard(*x, owners.get(key)) for key, x in dicts.items()]
         found += [ListGuard(*x) for x in lists.values()]
         found += [TypeGuard(holder, read, line) for holder, read, _, line in types.values()]
-        return found
+        return [*found, *last]
 
     def above_new_classes(self) -> list[Any]:
         """Entries of old classes for what was looked up in classes below them that the call

@@ -4,7 +4,6 @@ from collections import defaultdict
 from functools import partial
 from types import (
     BuiltinFunctionType, FunctionType, GeneratorType, MemberDescriptorType, MethodType, ModuleType,
-    WrapperDescriptorType,
 )
 from typing import Any
 
@@ -12,15 +11,15 @@ import numpy as np
 
 from tensorlib._core.tensor.properties import Attribute
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.program.guards.guarded import Guard, TypeGuard, is_generic
+from tensorlib.program.guards.guarded import Guard, TypeGuard
 from tensorlib.program.guards.values import MISSING, in_class, is_same
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.model import Variable
 from tensorlib.program.reads.accessors import (
-    FIELDS, attribute_of, field_of, is_compared_by_value, is_filled, layout_of,
+    FIELDS, attribute_of, field_of, is_compared_by_value, is_filled, is_recorded_apart, layout_of,
 )
 from tensorlib.program.reads.known import (
-    ATOMS, COMPILED, CONTENTS, base_of, is_foreign, is_of_library, is_of_numpy,
+    ATOMS, COMPILED, CONTENTS, base_of, is_foreign, is_of_library,
 )
 from tensorlib.program.reads.objects import ObjectRecorder, is_module
 from tensorlib.program.reads.observer import SPECIAL, is_library_function
@@ -137,9 +136,8 @@ class ReadRecorder(ObjectRecorder):
                 self.visited[id(x)] = x
                 self.record(x, "kind", None, kind)
             self.look_up_in_class(kind, "__getattribute__")
-        if kind is not MethodType and not has_usual_lookup(kind) and not (
-                is_of_library(kind) or is_of_numpy(kind)):       # threads' own, weak references
-            self.fail(f"what an attribute of a {kind.__name__} reads is not known, {user_line()}")
+        if is_recorded_apart(self, x, name):
+            return False
         found = self.look_up_in_class(kind, name)
         setter = in_class(type(found), "__set__") if found is not MISSING else MISSING
         if setter is not MISSING:
@@ -289,6 +287,8 @@ class ReadRecorder(ObjectRecorder):
         if issubclass(kind, type):
             self.look_up_in_class(x, name)
             return self.instrument_class(type(x))
+        if is_recorded_apart(self, x, name):
+            return None
         self.look_up_in_class(kind, "__setattr__")
         found = self.look_up_in_class(kind, name)
         if is_module(x):
@@ -299,9 +299,3 @@ class ReadRecorder(ObjectRecorder):
         else:
             self.record(x, "attr", name, vars_of(x).get(name, MISSING))
         return None
-
-
-def has_usual_lookup(kind: type) -> bool:
-    """Whether a class looks attributes up in Python's own way, or by code written in Python."""
-    getter = in_class(kind, "__getattribute__")
-    return type(getter) is not WrapperDescriptorType or is_generic(getter.__objclass__)

@@ -6,6 +6,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.guarded import (
     CellGuard, DictGuard, FunctionGuard, Guard, KindGuard, ListGuard, TypeGuard, ValueGuard,
 )
+from tensorlib.program.guards.own_names import guard as guard_of_builtins
 from tensorlib.program.guards.values import MISSING, in_class
 
 MOSTLY_RERUN = ("most of its replays had to run all operations again, for gradients with "
@@ -75,7 +76,8 @@ def report_lines(name: str, ways: list[Any], reasons: list[str], args: tuple[Any
         lines = [f"{name}: runs eagerly: {way.why or MOSTLY_RERUN}"]
     else:
         lines = [f"{name}: replayed; {count} captured", "guarded beside the arguments:",
-                 *(f"  {x}" for x in dict.fromkeys(map(describe, way.conditions.guards.all)))]
+                 *dict.fromkeys(f"  {describe(x)}" for x in way.conditions.guards.all
+                                if x is not guard_of_builtins)]
         if way.conditions.values:
             lines.append("read in each call: " + ", ".join(
                 f"a tensor of shape {tuple(x.shape)}" for x in way.conditions.values))

@@ -12,7 +12,8 @@ from tensorlib._core.interpreters.stack cimport current_layer
 from tensorlib._core.tensor.tensor cimport (
     IN_FUNCTION, Origin, Tensor, leave_family, over_storage, set_base,
 )
-from tensorlib.program.guards.signatures cimport Conditions, Overlaps, Signature, like_on_meta
+from tensorlib.program.guards.overlaps cimport Overlaps
+from tensorlib.program.guards.signatures cimport Conditions, Signature, like_on_meta
 from tensorlib.program.run.executor cimport Machine
 
 from tensorlib._core.base.error_names import from_the_users_line

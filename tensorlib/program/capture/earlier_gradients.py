@@ -1,0 +1,68 @@
+"""Gradients that leaves from outside have before a call.
+
+Those that the call reads, or adds to, are given to each replay beside its arguments: a loop of
+training makes others for each step, or adds to the same ones.
+"""
+
+from typing import Any
+
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.guards.signatures import memory_of, storage_of
+from tensorlib.program.ir.call_forms import user_line
+from tensorlib.program.ir.call_types import write_of
+from tensorlib.program.ir.errors import CaptureError
+from tensorlib.program.ir.model import Variable
+
+
+class EarlierGradients:
+    """Those that a capture came upon. given: the leaves whose gradients replays are given, in
+    order, each with the one that it had."""
+
+    def __init__(self, recorder: Any):
+        self.recorder = recorder
+        self.by_id: dict[int, tuple[Tensor, Tensor]] = {}      # each with its leaf
+        self.given: list[tuple[Tensor, Tensor]] = []
+
+    def __contains__(self, x: Tensor) -> bool:
+        return id(x) in self.by_id
+
+    def meet(self, leaf: Tensor, grad: Tensor) -> None:
+        """Notes the gradient of a leaf. Raises: CaptureError where replays can't be given it."""
+        recorder = self.recorder
+        is_another = (self.by_id[id(grad)][0] is not leaf if grad in self
+                      else memory_of(grad) in recorder.by_memory)
+        self.by_id.setdefault(id(grad), (leaf, grad))
+        if is_another or any(grad is x for x in recorder.arguments):
+            raise CaptureError("grad: a gradient from before the call that is another tensor as "
+                               f"well, or that of another one, can't be captured, {user_line()}")
+
+    def only_looked_at(self) -> list[Tensor]:
+        """Those whose elements were not asked for."""
+        given = {id(grad) for _, grad in self.given}
+        return [grad for _, grad in self.by_id.values() if id(grad) not in given]
+
+    def feed(self, grad: Tensor) -> Variable:
+        """The variable of a gradient whose elements are asked for. Raises: CaptureError."""
+        if type(grad) is not Tensor or grad.requires_grad or grad.is_inference():
+            raise CaptureError("grad: a gradient from before the call that is in a graph itself, "
+                               f"or of another class, can't be captured, {user_line()}")
+        x: Variable = self.recorder.block.new_variable("input", tuple(grad.shape), grad.dtype)
+        self.recorder.feed(grad, x)
+        self.given.append(self.by_id[id(grad)])
+        return x
+
+    def take(self, results: list[Any]) -> None:
+        """Has those be given to replays that the call returns."""
+        for x in results:
+            if isinstance(x, Tensor) and x in self:
+                self.recorder.variable_of(x)
+
+    def added(self, leaf: Tensor, old: Variable, g: Variable) -> None:
+        """Records that a sweep added to the gradient of a leaf, in place."""
+        grad = leaf.grad
+        if grad not in self or self.by_id[id(grad)][0] is not leaf or grad.dtype is not g.dtype:
+            self.recorder.fail("backward: a gradient that is not added in place to the one before "
+                               f"can't be captured, {user_line()}")
+            return
+        self.recorder.writes.lasting.add(storage_of(grad))
+        self.recorder.note(write_of("add_", [old, g], {}, user_line()))
