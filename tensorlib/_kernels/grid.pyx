@@ -173,11 +173,10 @@ cdef void look(const floating* x, const floating* grid, floating* y, const Look*
     while begin < end:
         n = min(<Py_ssize_t>RUN, end - begin)
         found(grid + 2 * begin, n, look, corners, right, below, slopes)
-        if not look.nearest:
-            if floating is float:
-                paired(corners, right, below, n, pairs, masks, parts)
-            else:
-                paired(corners, right, below, n, pairs, wide_masks, parts)
+        if floating is float:
+            paired(corners, right, below, n, pairs, masks, parts)
+        else:
+            paired(corners, right, below, n, pairs, wide_masks, parts)
         for c in range(look.channels):
             plane = x + c * look.high * look.wide
             out = y + c * look.places + begin

@@ -1,8 +1,6 @@
 """How tensors are arranged for a reduction: any layout and any dims become (outer, n, inner), which
 the kernels reduce over n. `sizes` are these three and two steps: see schedule.pxd."""
 
-from libc.stdint cimport uint64_t
-
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype
 from tensorlib._core.base.epochs cimport work_begins, work_ends
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, sizes_of
@@ -11,6 +9,7 @@ from tensorlib._core.reduce.schedule cimport (
     ALL, ANY, GAPPED_BYTES, Gaps, MAX, MIN, NO_LOOP, NO_MEMORY, PROD, RELEASE_GIL, SUM,
     added_up, gapped_run, has_gapped, reduce_run, reduced_in,
 )
+from tensorlib._core.reduce.squares cimport multiply
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed_copy
 from tensorlib._core.tiles.loops cimport find_gather
@@ -38,7 +37,7 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
         if times != 1:
             out = fold(kind, source, n_reduced, reduced, keepdim, result)
             if kind == SUM:
-                multiply(<uint64_t*>out.data_pointer, out.numel_, <uint64_t>times)
+                multiply(out, times)
             return out
     if not n_last and lies_in_rows(x, n_reduced, reduced, sizes, &gaps):
         if has_gapped(kind, x.type):
@@ -56,8 +55,7 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
 
 
 cdef Tensor taken_once(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* times):
-    """`x` without the repetitions along reduced dims that are expanded; writes how often each of
-    its elements is there."""
+    """`x` without what expanded reduced dims repeat; writes how often each element is there."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int d, k
     for d in range(x.ndim_):
@@ -68,13 +66,6 @@ cdef Tensor taken_once(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* 
             times[0] *= dims[d]
             dims[d] = 1
     return x if times[0] == 1 else new_view(x, x.ndim_, dims, x.steps, x.data_pointer)
-
-
-cdef void multiply(uint64_t* sums, Py_ssize_t n, uint64_t times) noexcept nogil:
-    """sums *= times, without what overflows"""
-    cdef Py_ssize_t i
-    for i in range(n):
-        sums[i] *= times
 
 
 cdef bint is_exact(int kind, int dtype) noexcept:
@@ -157,10 +148,12 @@ cdef int last_reduced(Tensor x, int n_reduced, const int* reduced, int* last) no
     """
     cdef int order[MAX_NDIM]
     cdef bint is_reduced[MAX_NDIM]
+    cdef bint is_last[MAX_NDIM]
     cdef int d, k, n = 0, before = -1, kept_between = False
     cdef Py_ssize_t together = 1
     if n_reduced < 2:
         return 0
+    mark(x, 0, NULL, is_last)
     mark(x, n_reduced, reduced, is_reduced)
     by_stride(x, order)
     for k in range(x.ndim_ - 1, -1, -1):     # from the last in memory on
@@ -168,32 +161,24 @@ cdef int last_reduced(Tensor x, int n_reduced, const int* reduced, int* last) no
         if x.dims[d] == 1:
             continue
         if not is_reduced[d]:
-            kept_between = kept_between or n > 0
+            kept_between = kept_between or together > 1
             if before >= 0 and d > before:
                 return 0                     # it takes a copy in any case
             before = d
         elif kept_between:
             break
         else:
-            last[n] = d
-            n += 1
+            is_last[d] = True
             together *= x.dims[d]
     else:
         return 0
     if together < FEW:
         return 0
-    ascending(last, n)
+    for d in range(x.ndim_):
+        if is_last[d]:
+            last[n] = d
+            n += 1
     return n
-
-
-cdef void ascending(int* dims, int n) noexcept:
-    cdef int i, place, d
-    for i in range(1, n):
-        d, place = dims[i], i
-        while place > 0 and dims[place - 1] > d:
-            dims[place] = dims[place - 1]
-            place -= 1
-        dims[place] = d
 
 
 cdef Tensor reducible(int kind, Tensor x, int computed):

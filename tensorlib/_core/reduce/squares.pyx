@@ -7,6 +7,7 @@ power of 2 to be near 1. So equal elements have a variance of exactly 0, whateve
 """
 
 from libc.math cimport fabs, frexp, isfinite, ldexp, sqrt
+from libc.stdint cimport uint64_t
 
 from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT32, KIND, real_of
 from tensorlib._core.base.items cimport floating
@@ -186,6 +187,27 @@ cdef Tensor widened(Tensor x, int dtype):
 
 
 # ---- what becomes of sums ------------------------------------------------------------------------
+
+ctypedef struct Product:
+    uint64_t* x
+    uint64_t by
+
+
+cdef int multiply(Tensor x, Py_ssize_t by) except -1:
+    """x *= by, for a contiguous tensor of int64."""
+    cdef Product product
+    product.x, product.by = <uint64_t*>x.data_pointer, <uint64_t>by
+    run_alone(multiply_all, &product, product.x, x.numel_)
+    return 0
+
+
+cdef void multiply_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The same; only products of unsigned ones may overflow in C."""
+    cdef Product* product = <Product*>context
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        product.x[i] *= product.by
+
 
 cdef int divide(Tensor x, double by) except -1:
     """x /= by, for a contiguous tensor of float32 or float64, or of pairs of these."""
