@@ -8,8 +8,8 @@ None, and planes are to be made of them.
 from tensorlib._core.base.dtypes cimport FLOAT32
 from tensorlib._core.base.shape cimport MAX_NDIM, count
 from tensorlib._core.convolutions.as_products cimport (
-    exchanged, product_of_places, product_of_places_for_weight, product_of_places_gradient,
-    with_sizes,
+    as_places, exchanged, product_of_places, product_of_places_for_weight,
+    product_of_places_gradient, with_sizes,
 )
 from tensorlib._core.convolutions.columns cimport Convolution, WEIGHT, by_strips
 from tensorlib._core.convolutions.depthwise cimport (
@@ -21,9 +21,10 @@ from tensorlib._core.convolutions.image_lanes cimport Stacked, stacked_fits
 from tensorlib._core.convolutions.winograd cimport (
     ADJOINT, PRODUCT, Tiled, WinogradPass, winograd, winograd_fits,
 )
+from tensorlib._core.products.product cimport product
 from tensorlib._core.tensor.lanes cimport lay_lanes
-from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
-from tensorlib._core.tiles.copies cimport cast, laid, packed
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
+from tensorlib._core.tiles.copies cimport cast, copy_into, laid, packed
 from tensorlib._kernels.windows cimport Window
 
 
@@ -129,6 +130,43 @@ cdef Tensor convolved_lanes(Convolution* c, Tensor input, Tensor weight, tuple s
     return None
 
 
+cdef bint lie_apart(const Window* w) noexcept:
+    """Whether each element of the input is in one window."""
+    cdef int d
+    for d in range(3):
+        if w.stride[d] != w.kernel[d] or w.pad[d] or w.dilation[d] != 1 or (
+                w.size[d] != w.out[d] * w.stride[d]):
+            return False
+    return True
+
+
+cdef Tensor windows_apart(Convolution* c, Tensor grad, Tensor weight, tuple sizes):
+    """The adjoint for the input of such windows: each is a row of a product, put where it lies."""
+    cdef const Window* w = &c.window
+    cdef Tensor rows, y = new_lanes(c.dtype, sizes)
+    cdef Py_ssize_t[8] dims = [c.images, w.out[0], w.kernel[0], w.out[1], w.kernel[1], w.out[2],
+                               w.kernel[2], c.ins]
+    cdef Py_ssize_t[8] steps
+    cdef Py_ssize_t[8] from_steps
+    cdef Py_ssize_t span = 1, row = c.elements * c.ins
+    cdef int d
+    rows = with_sizes(packed(cast(weight, c.dtype)), (c.outs, c.ins, -1))
+    rows = product("convolution", as_places(laid(grad, c.dtype, True)),
+                   with_sizes(packed(exchanged(rows, 1, 2)), (c.outs, row)))
+    for d in range(7, -1, -1):
+        steps[d] = span
+        span *= dims[d]
+    from_steps[7], from_steps[6] = 1, c.ins
+    from_steps[4] = c.ins * w.kernel[2]
+    from_steps[2] = from_steps[4] * w.kernel[1]
+    from_steps[5], from_steps[3] = row, row * w.out[2]
+    from_steps[1] = from_steps[3] * w.out[1]
+    from_steps[0] = from_steps[1] * w.out[0]
+    copy_into(new_view(y, 8, dims, steps, y.data_pointer),
+              new_view(rows, 8, dims, from_steps, rows.data_pointer))
+    return y
+
+
 cdef Tensor put_back_lanes(Convolution* c, Tensor grad, Tensor weight, tuple sizes):
     """The same of the adjoint for the input."""
     cdef Tensor g, w, y
@@ -138,6 +176,8 @@ cdef Tensor put_back_lanes(Convolution* c, Tensor grad, Tensor weight, tuple siz
         return None
     if c.plain and c.groups == 1:
         return product_of_places_gradient(laid(grad, c.dtype, True), cast(weight, c.dtype), sizes)
+    if c.groups == 1 and lie_apart(&c.window):
+        return windows_apart(c, grad, weight, sizes)
     c.lanes = True
     if shifts or fits_tiles(c, ADJOINT, &tiled):
         g, y = laid(grad, c.dtype, True), new_lanes(c.dtype, sizes)
