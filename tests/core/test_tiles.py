@@ -158,11 +158,11 @@ def test_derivatives_with_constants_on_large_tensors(n, dtype):
 
 
 def test_a_result_lies_as_the_operands_of_its_shape_do():
-    """As in PyTorch: what is broadcast has no say."""
+    """As in PyTorch: as the first of them; what is broadcast has no say."""
     x = tl.arange(12.0).reshape(3, 4).t()
     for result in (x * 2, x + x, x + tl.ones(3), x + tl.ones(4, 1), x.to(tl.float64), x > 1):
         assert result.stride() == (1, 4)
-    assert (x + tl.ones(4, 3)).stride() == (3, 1)
+    assert (x + tl.ones(4, 3)).stride() == (1, 4) and (tl.ones(4, 3) + x).stride() == (3, 1)
     assert x.to(tl.float64).tolist() == x.tolist()
 
 

@@ -40,6 +40,8 @@ COUNTED = {
     "apply/elementwise.pyx": "some sizes of one tensor",
     "arrays/convert.pyx": "sizes of the tensor that is filled",
     "index/along.pyx": "some sizes of one tensor",
+    "convolutions/as_products.pyx": "some sizes of one tensor",
+    "convolutions/channels_last.pyx": "some sizes of one tensor",
     "index/combining.pyx": "some sizes of one tensor",
     "index/slices.pyx": "some sizes of one tensor",
     "create/padding.pyx": "some sizes of one tensor",

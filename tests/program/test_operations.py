@@ -18,7 +18,7 @@ from tests.ops.catalogue import for_each
 
 OPERATIONS = [op for op in registry.values() if op.testing.get("samples") and "." not in op.name]
 # What does other things for other elements, in Python.
-NOT_CAPTURED = {"allclose", "equal", "histogramdd", "is_nonzero", "repeat_interleave",
+NOT_CAPTURED = {"allclose", "equal", "is_nonzero", "repeat_interleave",
                 "linalg_lstsq", "linalg_matrix_exp", "matrix_exp", "masked_scatter"}
 SEVERAL = 3                  # samples of each operation that are looked at
 

@@ -14,9 +14,8 @@ def convert_conv2d_weight_memory_format(module: M, memory_format: MemoryFormat) 
 
     Other parameters stay as they are. Raises: as `Tensor.to`.
 
-    >>> net = nn.Sequential(nn.Conv2d(2, 3, 3), nn.ReLU())
-    >>> net = convert_conv2d_weight_memory_format(net, tensorlib.channels_last)
-    >>> net[0].weight.stride()
+    >>> layer = convert_conv2d_weight_memory_format(Conv2d(2, 3, 3), tensorlib.channels_last)
+    >>> layer.weight.stride()
     (18, 1, 6, 2)
     """
     return converted(module, (Conv2d, ConvTranspose2d), memory_format)

@@ -181,7 +181,7 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
     if not (isfinite(start) and isfinite(end)):
         raise RuntimeError(f"range: unsupported range: {start} -> {end}")
     if dtype is None:
-        dtype = get_default_dtype() if out is None else out.dtype
+        dtype = out.dtype if isinstance(out, Tensor) else get_default_dtype()
     whole = not getattr(dtype, "is_floating_point", True)
     if whole:                                    # as in PyTorch
         start, end, step = int(start), int(end), int(step)

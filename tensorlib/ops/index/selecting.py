@@ -5,12 +5,15 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib._core.base.shape import wrap
+from tensorlib._core.create.ranges import arange
 from tensorlib._core.reduce.masks import nonzero as true_places
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import composite
 from tensorlib.ops.index.indexing import index_select
 from tensorlib.ops.late import declared
+from tensorlib.ops.pointwise.comparison import where
+from tensorlib.ops.publish import FUNCTIONS
 from tensorlib.ops.samples import calls, given, refusals, refused_calls
 from tensorlib.ops.shape.padding import pad
 
@@ -138,6 +141,18 @@ def nonzero_static(input: Tensor, *, size, fill_value=-1):
     found = true_places(input.detach())[:size]
     fill_value = integer("nonzero_static", "fill_value", fill_value)
     return pad(found, (0, 0, 0, size - found.shape[0]), value=fill_value)
+
+
+@nonzero_static.formula
+def nonzero_static_formula(input, *, size, fill_value=-1):
+    """The same in operations: the places that are not zero come first in an order that is kept."""
+    nonzero = (input != 0).reshape(-1)
+    order = (~nonzero).byte().argsort(stable=True)[:size]
+    places = FUNCTIONS["stack"](coordinates(order, input.shape), 1) if input.ndim else (
+        order[:, None][:, :0])
+    is_found = (arange(order.shape[0]) < nonzero.sum())[:, None]
+    return pad(where(is_found, places, fill_value), (0, 0, 0, size - order.shape[0]),
+               value=fill_value)
 
 
 declared(__name__)

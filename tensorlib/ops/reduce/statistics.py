@@ -17,7 +17,7 @@ from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import composite
 from tensorlib.ops.late import declared
 from tensorlib.ops.products.matmul import gram_matrix, matmul
-from tensorlib.ops.publish import FUNCTIONS
+from tensorlib.ops.publish import FUNCTIONS, publish
 from tensorlib.ops.samples import calls, given, refusals, refused_calls
 from tensorlib.ops.value_checks import value_check
 
@@ -171,26 +171,8 @@ def weights_of(name, weight, shape, owner="the input"):
     return weight.detach().reshape(-1).double()
 
 
-def histogramdd_of(x, bins, range=None, weight=None, density=False):
-    """The reference of `histogramdd`."""
-    rows = x.reshape(-1, x.shape[-1])
-    found, edges = np.histogramdd(
-        rows, bins, None if range is None else np.reshape(range, (-1, 2)), density,
-        None if weight is None else weight.reshape(-1))
-    return found.astype(x.dtype), tuple(edge.astype(x.dtype) for edge in edges)
-
-
-@composite(tensors=("input",), method=False, differentiable=False, dtypes=("float32", "float64"),
-           reference=histogramdd_of,
-           samples=given(((9, 2), (4, 3)), ((7, 3), 2), ((2, 5, 2), (2, 3), (-1.0, 1.0, 0.0, 2.0)),
-                         ((6, 2), (np.array([-1.0, 0, 0.5]), np.array([-2.0, 2.0]))),
-                         ((8, 1), (3,), None, None, True)),
-           errors=refusals((RuntimeError, (3,), 3), (RuntimeError, (3, 2), (3,)),
-                           (RuntimeError, (3, 2), (3, 0)),
-                           (RuntimeError, (3, 2), 2, (0.0, 1.0))),
-           reads_values=True, checks_values=True)
 def histogramdd(input: Tensor, bins, range=None, weight=None,
-                density=False) -> tuple[Tensor, tuple[Tensor, ...]]:
+                density=False) -> HistogramDD:
     """How many points lie in each cell of a grid: a named tuple (hist, bin_edges).
 
     bins: how many parts of one width there are, one number or one for each dim of the points; or
@@ -235,6 +217,9 @@ def histogramdd(input: Tensor, bins, range=None, weight=None,
         for d, edge in enumerate(edges):
             found = found / edge.double().diff().reshape([-1] + [1] * (dims - 1 - d))
     return HistogramDD(found.to(input.dtype).contiguous(), tuple(edges))
+
+
+publish("histogramdd", histogramdd, histogramdd.__doc__, method=False)
 
 
 def edges_of(name, x, bins, ends):

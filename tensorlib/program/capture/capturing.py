@@ -435,7 +435,8 @@ class ReplayRecorder(Recorder):
             grad = x.value.grad
             value = None if grad is None else self.variable_of(grad)
             if x not in self.put or self.put[x] is not value:
-                self.note(OpCall("set_grad", {"param": x, "grad": value}, ()))
+                self.note(OpCall("set_grad", {"param": x, "grad": value}, (),
+                                 {} if grad is None else {"strides": grad.stride()}))
                 self.put[x] = value
 
     def tell_apart(self) -> None:

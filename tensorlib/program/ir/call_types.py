@@ -321,8 +321,8 @@ def zeros_of(input: Any) -> Any:
     return FUNCTIONS["zeros_like"](input)
 
 
-def with_grad(param: Tensor, grad: Tensor | None) -> tuple[()]:
-    """Makes `grad` the `.grad` of a parameter."""
+def with_grad(param: Tensor, grad: Tensor | None, strides: Any = None) -> tuple[()]:
+    """Makes `grad` the `.grad` of a parameter. strides: those that it has in the eager call."""
     param.grad = grad
     return ()
 
@@ -370,7 +370,7 @@ def stepped(params: tuple[Tensor, ...], grads: tuple[Tensor, ...], optimizer: An
 OWN = {
     "sum of parts": Form(("parts",), (), True, None, summed, pure=True),
     "zeros_like": Form(("input",), ("dtype",), False, None, zeros_of, pure=True),
-    "set_grad": Form(("param", "grad"), (), False, None, with_grad, effect=True),
+    "set_grad": Form(("param", "grad"), ("strides",), False, None, with_grad, effect=True),
     "function": Form(("args",), ("function",), False, None, applied, writes=True),
     "function_gradient": Form(("args", "grads"), ("function", "wanted"), False, None,
                               function_gradient, writes=True),

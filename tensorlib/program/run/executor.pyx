@@ -317,10 +317,12 @@ cdef class Machine:
         self.steps.append(step)
         self.has_effect = True
 
-    def put_grad(self, Tensor param, Tensor grad=None):
-        """Makes a value of the rehearsal, or None, the `.grad` of a parameter in each run."""
+    def put_grad(self, Tensor param, Tensor grad=None, strides=None):
+        """Makes a value of the rehearsal, or None, the `.grad` of a parameter in each run. strides:
+        those of the eager one, which lies as the value itself, or as a sweep lays it."""
         cdef Step step = self.step(PUT_GRAD, [] if grad is None else [grad], None)
         step.held, step.out, step.changes = param, grad, True
+        step.like = grad if grad is not None and grad.stride() == strides else param
         if grad is None:
             self.has_effect = True
             return
@@ -342,7 +344,7 @@ cdef class Machine:
         for step in [self.steps[place] for place in self.puts]:
             x, root = step.out, self.root(step.out)
             step.copies = not (
-                lies_for(x, <Tensor>step.held) and root.source != FED and root not in given
+                lies_for(x, step.like) and root.source != FED and root not in given
                 and root.meta.nbytes == x.numel_ * ITEMSIZE[x.type])
             if not step.copies:
                 root.written_over = True

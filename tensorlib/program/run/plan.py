@@ -75,7 +75,8 @@ class Rehearsal:
         if call.blocks():
             raise Unplanned(f"{call!r}: control flow is interpreted")
         if call.type == "set_grad":
-            self.set_grad(call.inputs["param"], call.inputs["grad"])
+            self.set_grad(call.inputs["param"], call.inputs["grad"],
+                          call.attributes.get("strides"))
             return
         if call.type == "optimizer_step":
             for param, grad in zip(call.inputs["params"], call.inputs["grads"]):
@@ -104,11 +105,11 @@ class Rehearsal:
                 not tensors_in(parts)):
             given["index"] = parsed(index, inputs, given)
 
-    def set_grad(self, param: Variable, grad: Any) -> None:
-        """A gradient that a parameter is given, or None."""
+    def set_grad(self, param: Variable, grad: Any, strides: Any = None) -> None:
+        """A gradient that a parameter is given, or None. strides: those of the eager one."""
         if param.value is None:
             raise Unplanned(f"{self.call!r}: {param.name} has no value to keep a gradient")
-        self.machine.put_grad(param.value, None if grad is None else self.value(grad))
+        self.machine.put_grad(param.value, None if grad is None else self.value(grad), strides)
 
     # ---- what gives the results
 

@@ -63,6 +63,7 @@ cdef class Step:
     cdef bint changes                # of a call: it does more than to give its results
     cdef bint atomic                 # of a call that does: where it fails it has changed nothing
     cdef bint copies                 # of a gradient that is put: others have its memory
+    cdef Tensor like                 # as which it lies
     cdef list roots                  # of a call: the Root of each result, None for what has none
     cdef tuple results               # of a call: the tensors of the rehearsal
     cdef bint unseen                 # of a call: it was not rehearsed, and may give views

@@ -120,7 +120,7 @@ cdef int perform(Step step) except -1:
     if step.kind == PUT_GRAD:
         set_gradient(<Tensor>step.held, (
             None if step.out is None
-            else copied_for(step.out, <Tensor>step.held) if step.copies else alias(step.out)))
+            else copied_for(step.out, step.like) if step.copies else alias(step.out)))
         return 0
     found = PyObject_Call(step.function, step.args, step.kwargs)
     return take_results(step, found) if step.roots else 0
