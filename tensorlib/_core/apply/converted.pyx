@@ -17,7 +17,7 @@ from tensorlib._core.base.dtypes cimport dtype as DType, dtype_object
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.foreign cimport (
-    call_composite_proxy, is_tensor_like, may_override, overridden,
+    call_composite_proxy, call_runs_plain, is_tensor_like, may_override, overridden,
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 
@@ -37,12 +37,13 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None,
     first tensor in the same way, and of one after both.
     """
     def checked(*args, **kwargs):
+        cdef bint seen = watched and not call_runs_plain(args, kwargs)
         if between is not None and len(args) == len(places) + 1 and between not in kwargs and (
                 is_number(args[1]) and isinstance(args[2], Tensor)):
             warn_of_place(name, between)
             kwargs[between] = args[1]
             args = (args[0], *args[2:])
-        if watched:
+        if seen:
             done = overridden(public, args, kwargs)
             if done is not NotImplemented:
                 return done
@@ -55,7 +56,7 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None,
             done = instead_of_tensors(public, name, places, args, kwargs)
             if done is not NotImplemented:
                 return done
-        if watched:
+        if seen:
             return interpreted(op, name, args, kwargs, plain_function,
                                (name, function, takes_out, widens))
         return run_function(name, function, takes_out, widens, args, kwargs)

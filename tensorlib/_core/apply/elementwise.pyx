@@ -17,7 +17,7 @@ from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport BOOLS, NEGATIVES, NOTHING, Op, ZEROS
 from tensorlib._core.interpreters.door cimport interpreted
-from tensorlib._core.interpreters.foreign cimport overridden
+from tensorlib._core.interpreters.foreign cimport all_run_plain, overridden
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
@@ -43,6 +43,8 @@ cdef extern from "Python.h":
 
 cdef object bind_watched(Op op, PyObject** args):
     """`bind_elementwise` where something observes operations."""
+    if all_run_plain(args, op.n_args):
+        return run_elementwise(op, args)
     return interpreted(op, op.name, tuple_of(args, op.n_args), None, plain_elementwise, op)
 
 

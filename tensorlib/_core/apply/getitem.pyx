@@ -15,7 +15,7 @@ from tensorlib._core.index.along cimport fits_flat, put_flat
 from tensorlib._core.index.basic cimport as_parts, basic_view
 from tensorlib._core.index.keys cimport Index, of_view, parse, put, take
 from tensorlib._core.interpreters.door cimport interpreted
-from tensorlib._core.interpreters.foreign cimport call_proxy, to_write
+from tensorlib._core.interpreters.foreign cimport call_proxy, runs_plain, to_write
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.tensor cimport (
     Tensor, UNRECORDED, alias, new_view, requires_grad, same_shape, set_base,
@@ -46,6 +46,8 @@ cdef object looked_up(Tensor x, object key):
 
 
 cdef object look_up_watched(Tensor x, object key):
+    if (type(key) is int or type(key) is slice) and runs_plain(x):
+        return look_up(x, key)
     return interpreted(registered(GETITEM), "getitem", (x, key), None, plain_look_up, None, 1)
 
 

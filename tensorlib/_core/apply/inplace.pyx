@@ -20,6 +20,7 @@ from tensorlib._core.graph.node cimport Node, gradient_node
 from tensorlib._core.graph.op cimport Op, Rule
 from tensorlib._core.graph.saved cimport note_written
 from tensorlib._core.interpreters.door cimport interpreted
+from tensorlib._core.interpreters.foreign cimport all_run_plain
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.tensor cimport (
     ALONE, AMONG_OTHERS, IN_FUNCTION, Tensor, UNRECORDED, alias, live_views, new_tensor,
@@ -120,7 +121,7 @@ cdef list copied_from(Tensor x, Tensor source):
 
 cdef object bind_inplace(Op op, PyObject** args):
     """Does an element-wise operation that writes over its first tensor: the door for these."""
-    if watched:
+    if watched and not all_run_plain(args, op.n_args):
         return interpreted(op, op.name + "_", tuple_of(args, op.n_args), None, plain_inplace, op)
     return run_inplace(op, args)
 

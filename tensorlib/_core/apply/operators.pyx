@@ -25,7 +25,8 @@ from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.foreign cimport (
-    call_proxy, call_proxy_in_place, is_tensor_like, may_override, overridden, to_write,
+    call_proxy, call_proxy_in_place, call_runs_plain, is_tensor_like, may_override, overridden,
+    runs_plain, to_write,
 )
 from tensorlib._core.interpreters.recording cimport apply_general, record, refuse_complex
 from tensorlib._core.products.product cimport bind_product, product, promoted
@@ -202,8 +203,9 @@ cdef object call_optioned(Op op, object public, object convert, bint in_place, o
                 "out": out})})
             if given is not NotImplemented:
                 return given
-        if (option == "alpha" and out is None and not watched and value != 1
-                and type(value) in (float, int) and isinstance(a, Tensor) and isinstance(b, Tensor)
+        if (option == "alpha" and out is None and value != 1 and type(value) in (float, int)
+                and isinstance(a, Tensor) and isinstance(b, Tensor)
+                and (not watched or runs_plain(a) and runs_plain(b))
                 and (<Tensor>a).type == (<Tensor>b).type
                 and KIND[(<Tensor>a).type] >= (INTEGER_KIND if type(value) is int else FLOAT_KIND)):
             return add_times(form_name(op, in_place), convert.by_factor, in_place, a, b, value)
@@ -353,7 +355,7 @@ def make_reduction(Op op):
             raise TypeError(f"{op.name}: keepdim must be a bool, got {keepdim!r}")
         if dtype is not None and not takes_dtype:
             raise TypeError(f"{op.name}: takes no dtype")
-        if watched:
+        if watched and not runs_plain(input):
             return bind(op, (input, dim, keepdim), {
                 key: x for key, x in (("dtype", dtype), ("out", out)) if x is not None})
         return run_reduction(op, forward, takes_dtype, input, dim, keepdim, dtype, out)
@@ -397,7 +399,7 @@ def make_sized(Op op):
             sizes = as_sizes(op, sizes[0])
         if not isinstance(input, Tensor):
             return refused(op, (input, sizes), None)
-        if watched:
+        if watched and not runs_plain(input):
             return bind(op, (input, sizes), None)
         return run_sized(op, forward, input, sizes)
     return function
@@ -451,7 +453,7 @@ cdef object bind_others(Op op, tuple args, dict kwargs):
 
 cdef object bind(Op op, tuple args, dict kwargs):
     """Does an operation on canonical arguments: the door for all that is not element-wise."""
-    if watched:
+    if watched and not call_runs_plain(args, kwargs):
         return interpreted(op, op.name, args, kwargs, plain_general, op)
     return run_general(op, args, kwargs)
 

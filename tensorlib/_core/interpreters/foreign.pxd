@@ -1,8 +1,9 @@
 from cpython.float cimport PyFloat_CheckExact
 from cpython.long cimport PyLong_CheckExact
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 
 from tensorlib._core.base cimport watch
+from tensorlib._core.base.region cimport in_region, makes_meta
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.op cimport Op
 
@@ -23,6 +24,27 @@ cdef inline bint may_override(object value):
     return watched & watch.OVERRIDES or not isinstance(value, Tensor)
 
 
+cdef PyTypeObject* usual_subclass        # of Tensor that takes no part: that of parameters
+
+
+cdef inline bint runs_plain(object x) noexcept:
+    """Whether nothing steps into a call of a tensor, though the process has seen classes that take
+    part, or tensors without memory: nothing else is observed, and this is none of those."""
+    return (watched & ~(watch.OVERRIDES | watch.META) == 0
+            and (Py_TYPE(x) == <PyTypeObject*>Tensor or Py_TYPE(x) == usual_subclass)
+            and not in_region((<Tensor>x).storage.data) and not makes_meta())
+
+
+cdef inline bint all_run_plain(PyObject* const* tensors, int n) noexcept:
+    """Whether `runs_plain` holds for each tensor."""
+    cdef int i
+    for i in range(n):
+        if not runs_plain(<object>tensors[i]):
+            return False
+    return True
+
+
+cdef bint call_runs_plain(tuple args, dict kwargs) except -1
 cdef bint any_asks(PyObject* const* args, Py_ssize_t n) noexcept
 cdef bint is_read_alone(object value) noexcept
 cdef object call_proxy(Op op, tuple args, dict kwargs)

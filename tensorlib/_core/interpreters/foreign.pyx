@@ -362,5 +362,38 @@ def note_override():
     add_bits(&watch.watched, watch.OVERRIDES)
 
 
+cdef bint call_runs_plain(tuple args, dict kwargs) except -1:
+    """Whether `runs_plain` holds for all tensors of a call, which has none but those that are seen
+    at once: among its arguments, and in sequences among these."""
+    if watched & ~(watch.OVERRIDES | watch.META):
+        return False
+    return all_plain(args) and (not kwargs or all_plain(tuple(kwargs.values())))
+
+
+cdef bint all_plain(tuple values) except -1:
+    for x in values:
+        if isinstance(x, Tensor):
+            if not runs_plain(x):
+                return False
+        elif type(x) is tuple or type(x) is list:
+            if not all_plain(tuple(x)):
+                return False
+        elif not (x is None or type(x) in PLAIN_TYPES):
+            return False
+    return True
+
+
+cdef frozenset PLAIN_TYPES = frozenset((int, float, bool, str))
+cdef object kept_subclass = None
+
+
+def note_plain_subclass(cls):
+    """Records a subclass that takes no part, the first of which is that of parameters."""
+    global kept_subclass, usual_subclass
+    if kept_subclass is None:
+        kept_subclass = cls
+        usual_subclass = <PyTypeObject*>cls
+
+
 attach("as_subclass", as_subclass)
 attach("__torch_function__", classmethod(default_override))

@@ -6,7 +6,7 @@ made, so that Tensors have no cost from it.
 """
 
 from tensorlib._core.interpreters.foreign import (
-    as_they_are, note_override, overridden, refuse_override,
+    as_they_are, note_override, note_plain_subclass, overridden, refuse_override,
 )
 from tensorlib._core.tensor.tensor import Tensor, attach
 
@@ -77,6 +77,7 @@ def note_subclass(cls, dispatches=True, **kwargs):
     """
     super(Tensor, cls).__init_subclass__(**kwargs)
     if cls.__torch_function__ is refuse_override:
+        note_plain_subclass(cls)
         return
     note_override()
     if not dispatches:

@@ -18,7 +18,7 @@ from tensorlib._core.base.work cimport run_alone, run_once
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.door cimport interpreted
-from tensorlib._core.interpreters.foreign cimport overridden, overridden_form
+from tensorlib._core.interpreters.foreign cimport overridden, overridden_form, runs_plain
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_adds, matmul_run
 from tensorlib._core.products.pair_products cimport packs_pairs, takes_pairs
@@ -389,7 +389,7 @@ cdef object bind_product(Op op, object a, object b):
         a, b = array_operand(op, a), array_operand(op, b)
         if a is None or b is None:
             return overridden(op.function, given, None)
-    if watched:
+    if watched and not (runs_plain(a) and runs_plain(b)):
         if (<Tensor>a).type != (<Tensor>b).type:      # its casts are operations, as in the graph
             done = overridden_form(op, op.name, (a, b), None)
             if done is not NotImplemented:

@@ -318,8 +318,7 @@ cdef class Machine:
         self.has_effect = True
 
     def put_grad(self, Tensor param, Tensor grad=None, strides=None):
-        """Makes a value of the rehearsal, or None, the `.grad` of a parameter in each run. strides:
-        those of the eager one, which lies as the value itself, or as a sweep lays it."""
+        """Makes a value, or None, the `.grad` of a parameter; strides: those of the eager one."""
         cdef Step step = self.step(PUT_GRAD, [] if grad is None else [grad], None)
         step.held, step.out, step.changes = param, grad, True
         step.like = grad if grad is not None and grad.stride() == strides else param
