@@ -207,7 +207,8 @@ cdef object call_optioned(Op op, object public, object convert, bint in_place, o
                 and isinstance(a, Tensor) and isinstance(b, Tensor)
                 and (not watched or runs_plain(a) and runs_plain(b))
                 and (<Tensor>a).type == (<Tensor>b).type
-                and KIND[(<Tensor>a).type] >= (INTEGER_KIND if type(value) is int else FLOAT_KIND)):
+                and KIND[(<Tensor>a).type] >= (INTEGER_KIND if type(value) is int else FLOAT_KIND)
+                and hasattr(convert, "by_factor")):        # which one from outside need not have
             return add_times(form_name(op, in_place), convert.by_factor, in_place, a, b, value)
         if not in_place and isinstance(a, Number):        # `div(7, 2, rounding_mode="floor")`
             a = operand(op, 0, a, <Tensor>b if isinstance(b, Tensor) else None)

@@ -367,20 +367,18 @@ cdef bint call_runs_plain(tuple args, dict kwargs) except -1:
     at once: among its arguments, and in sequences among these."""
     if watched & ~(watch.OVERRIDES | watch.META):
         return False
-    return all_plain(args) and (not kwargs or all_plain(tuple(kwargs.values())))
-
-
-cdef bint all_plain(tuple values) except -1:
-    for x in values:
-        if isinstance(x, Tensor):
-            if not runs_plain(x):
-                return False
-        elif type(x) is tuple or type(x) is list:
-            if not all_plain(tuple(x)):
-                return False
-        elif not (x is None or type(x) in PLAIN_TYPES):
+    for x in args if not kwargs else (*args, *kwargs.values()):
+        if type(x) is tuple or type(x) is list:
+            for y in x:                      # what is nested deeper is not looked at
+                if not is_plain(y):
+                    return False
+        elif not is_plain(x):
             return False
     return True
+
+
+cdef inline bint is_plain(object x) except -1:
+    return runs_plain(x) if isinstance(x, Tensor) else x is None or type(x) in PLAIN_TYPES
 
 
 cdef frozenset PLAIN_TYPES = frozenset((int, float, bool, str))
