@@ -3,12 +3,13 @@
 import numpy as np
 
 from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.create.creation import filling
 from tensorlib._core.create.ranges import arange
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.index.gather import add_along, check_positions, positions, take_along
-from tensorlib._core.index.keys import parse, put, take
+from tensorlib._core.index.keys import Index, parse, put, take
 from tensorlib._core.index.slices import take_slices
 from tensorlib._core.interpreters.capture import capture
 from tensorlib._core.interpreters.foreign import elements_known, is_proxy
@@ -56,6 +57,8 @@ def getitem_vjp(g, input_shape, index):
     key="index", complex=True)
 def spread_index(input: Tensor, shape, index):
     """Zeros of sizes `shape` with `input` added where the index expression picks."""
+    if not isinstance(index, Index):
+        raise TypeError(f"spread_index: index must have been parsed, got {type_name(index)}")
     base = views.zeros(shape, input.dtype)
     put(base, index, input, not index.picks_once)
     return base
@@ -302,7 +305,7 @@ PLACES = ((0, np.array([[0, 2, 1, 0], [2, 2, 0, 1]])), (1, np.array([[3, 0], [1,
     checks_values=True, complex=True)
 def spread_along(input: Tensor, shape, dim, index):
     """Zeros of sizes `shape` with `input` added at checked positions along a dim."""
-    return add_along(input, shape, dim, index)
+    return add_along(input, shape, wrap("spread_along", dim, len(shape)), index)
 
 
 @spread_along.vjp("input")
