@@ -66,11 +66,13 @@ NUMPY = Path(find_spec("numpy").origin).parent / "_core" / "include"
 # that take 1.6 times as long to compile. Of the other kernels lgamma took twice as long without
 # them, sums of columns 1.4 times, gradients of softmax 1.1 times and norms of layers 1.04; the rest
 # were not measured.
-COLD = {"arena", "attached", "compiled", "convert", "cpu", "dlpack", "dtypes", "error_names",
+COLD = {"arena", "as_products", "attached", "attention", "bags", "channels_last", "compiled",
+        "convert", "convolution", "cpu", "depthwise_lanes", "dlpack", "dtypes", "error_names",
         "executor", "fill_upcalls", "foreign", "fusion", "generator", "gradients", "graph_reader",
-        "hooks", "lapack", "levels", "mapping", "nested", "node_properties", "on_meta", "op",
-        "out_argument", "pickling", "plans", "pool", "profile", "python_nodes", "rebasing",
-        "rebuilt", "reinterpret", "settings", "signatures", "stack"}
+        "grid_sample", "hooks", "lapack", "levels", "mapping", "nested", "node_properties",
+        "on_meta", "op", "out_argument", "pickling", "plans", "pool", "profile", "python_nodes",
+        "rebasing", "rebuilt", "reinterpret", "settings", "signatures", "stack", "transforms",
+        "triangles"}
 WARM_LOOPS = ["-O2", "-ftree-vectorize"] + ["-fvect-cost-model=dynamic"] * LINUX
 LEAN = {"bessel", "binary", "bounds", "cast", "division", "exponential", "normal", "normalize",
         "panels", "trigonometric", "unary"}
@@ -84,8 +86,9 @@ LONE = {"extremes"}
 LONE_LOOPS = ["-O3", "-fno-ipa-cp-clone", "-fno-unswitch-loops", "-fno-peel-loops",
               "-fno-split-loops", "-fno-version-loops-for-strides", "-fno-loop-unroll-and-jam"]
 # The kernels of level v2, for processors older than 2013, are vectorised and no more: beyond that
-# -O3 takes 380 kB more of a wheel.
+# -O3 takes 380 kB more of a wheel. Some take a tenth more time there with -Os, and are half as large.
 OLDEST = "v2"
+SMALL_IN_OLDEST = {"fourier", "ranks", "small_matrices"}
 # What vectors of 64 bytes do not make faster, or slower, as pooling, which took 1.1 to 1.4 times as
 # long. In level v4 these have the flags of v3; where that is built too, as in a wheel, v4 takes
 # them of it, which saves 150 kB.
@@ -267,7 +270,7 @@ def optimization(source, level):
     if source.stem in RARE:
         return ["-O1"]
     if level == OLDEST:
-        return WARM_LOOPS
+        return ["-Os"] if source.stem in SMALL_IN_OLDEST else WARM_LOOPS
     return LEAN_LOOPS if source.stem in LEAN else (
         LONE_LOOPS if source.stem in LONE else ["-O3"])
 
