@@ -86,7 +86,7 @@ LONE = {"extremes"}
 LONE_LOOPS = ["-O3", "-fno-ipa-cp-clone", "-fno-unswitch-loops", "-fno-peel-loops",
               "-fno-split-loops", "-fno-version-loops-for-strides", "-fno-loop-unroll-and-jam"]
 # The kernels of level v2, for processors older than 2013, are vectorised and no more: beyond that
-# -O3 takes 380 kB more of a wheel. Some take a tenth more time there with -Os, and are half as large.
+# -O3 takes 380 kB more of a wheel. Some take only a tenth more time there with -Os.
 OLDEST = "v2"
 SMALL_IN_OLDEST = {"fourier", "ranks", "small_matrices"}
 # What vectors of 64 bytes do not make faster, or slower, as pooling, which took 1.1 to 1.4 times as
