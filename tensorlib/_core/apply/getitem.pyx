@@ -46,7 +46,7 @@ cdef object looked_up(Tensor x, object key):
 
 
 cdef object look_up_watched(Tensor x, object key):
-    if (type(key) is int or type(key) is slice) and runs_plain(x):
+    if type(key) is int and runs_plain(x):
         return look_up(x, key)
     return interpreted(registered(GETITEM), "getitem", (x, key), None, plain_look_up, None, 1)
 

@@ -356,7 +356,7 @@ def make_reduction(Op op):
             raise TypeError(f"{op.name}: keepdim must be a bool, got {keepdim!r}")
         if dtype is not None and not takes_dtype:
             raise TypeError(f"{op.name}: takes no dtype")
-        if watched and not runs_plain(input):
+        if watched and not call_runs_plain((input, dim), None):
             return bind(op, (input, dim, keepdim), {
                 key: x for key, x in (("dtype", dtype), ("out", out)) if x is not None})
         return run_reduction(op, forward, takes_dtype, input, dim, keepdim, dtype, out)
@@ -400,7 +400,7 @@ def make_sized(Op op):
             sizes = as_sizes(op, sizes[0])
         if not isinstance(input, Tensor):
             return refused(op, (input, sizes), None)
-        if watched and not runs_plain(input):
+        if watched and not call_runs_plain((input, sizes), None):
             return bind(op, (input, sizes), None)
         return run_sized(op, forward, input, sizes)
     return function

@@ -365,7 +365,7 @@ def note_override():
 cdef bint call_runs_plain(tuple args, dict kwargs) except -1:
     """Whether `runs_plain` holds for all tensors of a call, which has none but those that are seen
     at once: among its arguments, and in sequences among these."""
-    if watched & ~(watch.OVERRIDES | watch.META):
+    if watched & ~(watch.OVERRIDES | watch.META) or makes_meta():
         return False
     for x in args if not kwargs else (*args, *kwargs.values()):
         if type(x) is tuple or type(x) is list:

@@ -95,7 +95,7 @@ class Recipe(NamedTuple):
         if issubclass(kind, tuple):
             found = kind(*items) if hasattr(kind, "_fields") else kind(items)
         else:
-            base = base_of(kind) if kind not in BASES else kind
+            base: Any = base_of(kind)
             found = base.__new__(kind)
             if issubclass(kind, dict):
                 for key, item in zip(self.keys, items):
