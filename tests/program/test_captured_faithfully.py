@@ -1,8 +1,11 @@
 """What a capture notes holds for other inputs, or it is refused: nothing is taken for a constant
 that a run computes, and no write is lost."""
 
+from pathlib import Path
+
 import pytest
 from cases import each
+from process import run_python
 
 import tensorlib as tl
 from tensorlib import program
@@ -248,3 +251,22 @@ def test_positions_written_in_a_branch_are_those_of_each_run():
     for place in range(3):
         given = tl.ones(3), tl.tensor([place])
         assert tl.equal(made(*given), function(*given))
+
+
+FIRST_USE = f"""
+import sys, warnings
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import first_use
+import tensorlib as tl
+warnings.simplefilter("error")
+for f in (first_use.likelihood, first_use.transformed):
+    compiled = tl.compile(f)
+    for k in range(4):
+        x = tl.arange(3.0) + k
+        assert compiled(x).equal(f(x)), (f, k)
+    assert compiled._entries[0].is_replayed(), f
+"""
+
+
+def test_what_a_first_call_imports_is_no_part_of_it():
+    run_python(FIRST_USE)
