@@ -21,6 +21,7 @@ import math
 import operator
 import os.path
 import re
+import sys
 import types
 import typing
 import weakref
@@ -111,6 +112,12 @@ def is_of_library(x: Any) -> bool:
     """Whether a class or a compiled function is the library's."""
     module = getattr(x, "__module__", None)
     return type(module) is str and (module == "tensorlib" or module.startswith("tensorlib."))
+
+
+def is_definition_of_library(cls: type) -> bool:
+    """Whether a class stands in a module of the library, which makes it when it is imported."""
+    return is_of_library(cls) and getattr(
+        sys.modules.get(cls.__module__), cls.__name__, None) is cls
 
 
 def is_of_numpy(x: Any) -> bool:

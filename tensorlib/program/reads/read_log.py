@@ -18,7 +18,7 @@ from tensorlib.program.guards.guarded import (
 from tensorlib.program.guards.values import MISSING, fields_of, in_class
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.reads.caches import Hit
-from tensorlib.program.reads.known import ATOMS, is_of_library, is_trusted
+from tensorlib.program.reads.known import ATOMS, is_definition_of_library, is_trusted
 from tensorlib.program.reads.sources import original_code
 from tensorlib.program.run.plan import Unplanned
 
@@ -123,7 +123,7 @@ class ReadLog:
             return self.is_old(self.dicts[id(x)][1])
         if issubclass(type(x), Tensor):
             return not self.is_inside(x)
-        if issubclass(type(x), type) and is_of_library(x):     # which the call has imported
+        if issubclass(type(x), type) and is_definition_of_library(x):      # which was imported
             return True
         return not gc.is_tracked(x) or x not in self.new_objects
 
