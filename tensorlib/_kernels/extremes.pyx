@@ -12,7 +12,8 @@ NaN counts as the greatest and as the least value.
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t
 
-from tensorlib._kernels.extreme_folds cimport LANE_BYTES, TILE, Max, Min, element, fold
+from tensorlib._kernels.extreme_folds cimport (
+    LANE_BYTES, TILE, Max, Min, element, fold_columns, fold_short_rows)
 from tensorlib._kernels.half_types cimport brain, brain_value, half, half_value, short_float
 
 from tensorlib._kernels import HALVES, rows_for
@@ -47,7 +48,7 @@ cdef inline void extremes(Extreme* op, const element* x, element* y, Py_ssize_t 
     if n * <Py_ssize_t>sizeof(element) >= REGISTER:
         row_extremes(Extreme is Max, x, y, outer, n, slice_step)
     else:
-        fold(op, x, <const element*>NULL, y, outer, n, 1, 0, 1, slice_step, 1)
+        fold_short_rows(op, x, <const element*>NULL, y, outer, n, slice_step)
 
 
 cdef inline Py_ssize_t find(const element* x, element value, Py_ssize_t n) noexcept nogil:
@@ -62,7 +63,7 @@ cdef void fold_extremes(Extreme* op, const element* x, const element* c, element
     if inner == 1:
         extremes(op, x, y, outer, n, slice_step)
     else:
-        fold(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
+        fold_columns(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
 
 
 cdef inline int16_t turned(int16_t bits) noexcept nogil:

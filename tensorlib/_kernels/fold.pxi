@@ -6,7 +6,8 @@
 # `LANE_BYTES`; each lane adds up to LEAF rows one after the other, then pairs of leaves are added,
 # pairs of pairs, and so on; at the end the lanes of one column are halved until one is left. The
 # error thus grows with log n. A narrow slice (inner below the number of lanes) is read as
-# (n // k, k * inner), so that rows (inner = 1) and columns are one algorithm.
+# (n // k, k * inner), so that rows (inner = 1) and columns are one algorithm. They have functions of
+# their own, since most kernels need one of these alone, or have a faster loop for long rows.
 
 cdef enum:
     LANE_BYTES = 256   # four of the widest registers: enough additions in flight to hide latency
@@ -201,9 +202,10 @@ cdef inline void fold_narrow(Op* op, const element* x, const element* c, element
         y[l] = sums[l]
 
 
-cdef inline void fold(Op* op, const element* x, const element* c, element* y, Py_ssize_t outer,
-               Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
-               Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
+cdef inline void fold_columns(Op* op, const element* x, const element* c, element* y,
+                              Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
+                              Py_ssize_t end, Py_ssize_t slice_step,
+                              Py_ssize_t step) noexcept nogil:
     """y[o, j] := x[o, 0, j] + x[o, 1, j] + ..., begin <= j < end
 
     x[o, i, j] is at o * slice_step + i * step + j. There are no gaps between the rows of a slice,
@@ -211,12 +213,6 @@ cdef inline void fold(Op* op, const element* x, const element* c, element* y, Py
     """
     cdef Py_ssize_t lanes = LANE_BYTES // sizeof(element)
     cdef Py_ssize_t o
-    if inner == 1:
-        if n <= lanes:
-            fold_short_rows(op, x, c, y, outer, n, slice_step)
-        else:
-            fold_rows(op, x, c, y, outer, n, slice_step)
-        return
     for o in range(outer):
         if inner >= lanes:
             fold_wide(op, x, c, y, n, step, begin, end)
@@ -228,3 +224,12 @@ cdef inline void fold(Op* op, const element* x, const element* c, element* y, Py
         y += inner
         if Op is Squares:
             c += inner
+
+
+cdef inline void fold_lines(Op* op, const element* x, const element* c, element* y,
+                            Py_ssize_t outer, Py_ssize_t n, Py_ssize_t slice_step) noexcept nogil:
+    """The fold where inner is 1, for rows of any length"""
+    if n <= <Py_ssize_t>(LANE_BYTES // sizeof(element)):
+        fold_short_rows(op, x, c, y, outer, n, slice_step)
+    else:
+        fold_rows(op, x, c, y, outer, n, slice_step)

@@ -26,7 +26,8 @@ from libc.stdint cimport uint16_t, uint64_t
 
 from tensorlib._kernels.half_types cimport brain, half, short_float
 from tensorlib._kernels.moments cimport sum_of_squares
-from tensorlib._kernels.sum_folds cimport Known, LANE_BYTES, Product, Squares, Sum, fold
+from tensorlib._kernels.sum_folds cimport (
+    LANE_BYTES, Known, Product, Squares, Sum, fold_columns, fold_lines, fold_short_rows)
 from tensorlib._kernels.vecmath cimport floating
 
 from tensorlib._kernels import FLOATS, HALVES, rows_for
@@ -76,7 +77,7 @@ ctypedef fused Folded:
     Product
 
 
-cdef inline void fold_rows(Folded* op, const floating* x, floating* y, Py_ssize_t rows,
+cdef inline void long_rows(Folded* op, const floating* x, floating* y, Py_ssize_t rows,
                            Py_ssize_t n, Py_ssize_t step) noexcept nogil:
     """Rows of a register of elements and more, `step` apart, by a loop of their own."""
     if Folded is Sum:
@@ -98,11 +99,13 @@ cdef inline void fold_rows(Folded* op, const floating* x, floating* y, Py_ssize_
 cdef void folded(Folded* op, const floating* x, const floating* c, floating* y, Py_ssize_t outer,
                  Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
                  Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
-    """The fold, but rows by `fold_rows`."""
-    if inner == 1 and n * <Py_ssize_t>sizeof(floating) >= REGISTER:
-        fold_rows(op, x, y, outer, n, slice_step)
+    """The fold, but rows by `long_rows`."""
+    if inner != 1:
+        fold_columns(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
+    elif n * <Py_ssize_t>sizeof(floating) >= REGISTER:
+        long_rows(op, x, y, outer, n, slice_step)
     else:
-        fold(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
+        fold_short_rows(op, x, c, y, outer, n, slice_step)
 
 
 cdef void half_sums(short_float* tag, const uint16_t* x, const void* c, float* y,
@@ -130,11 +133,13 @@ cdef void squares(Squares* op, const floating* x, const floating* c, floating* y
                   Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
     """The fold of squares, but rows by the loop that norms have."""
     cdef Py_ssize_t o
-    if inner == 1 and n * <Py_ssize_t>sizeof(floating) > LANE_BYTES:
+    if inner != 1:
+        fold_columns(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
+    elif n * <Py_ssize_t>sizeof(floating) > LANE_BYTES:
         for o in range(outer):
             y[o] = <floating>sum_of_squares(x + o * slice_step, c[o], n)
     else:
-        fold(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
+        fold_short_rows(op, x, c, y, outer, n, slice_step)
 
 
 cdef void whole_sums(Sum* op, const uint64_t* x, const uint64_t* c, uint64_t* y, Py_ssize_t outer,
@@ -144,13 +149,23 @@ cdef void whole_sums(Sum* op, const uint64_t* x, const uint64_t* c, uint64_t* y,
     cdef uint64_t total
     cdef Py_ssize_t o, i
     if inner != 1:
-        fold(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
+        fold_columns(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
         return
     for o in range(outer):
         total = 0
         for i in range(n):
             total += x[o * slice_step + i]
         y[o] = total
+
+
+cdef void whole_products(Product* op, const uint64_t* x, const uint64_t* c, uint64_t* y,
+                         Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
+                         Py_ssize_t end, Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
+    """The fold of products of integers"""
+    if inner == 1:
+        fold_lines(op, x, c, y, outer, n, slice_step)
+    else:
+        fold_columns(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
 
 
 cdef enum:
@@ -190,7 +205,7 @@ def table():
     return rows_for(("int64", *FLOATS), [
         # Integer sums wrap around, which only unsigned arithmetic may do in C.
         ("sum", <size_t>&whole_sums, <size_t>&folded[Sum, float], <size_t>&folded[Sum, double]),
-        ("prod", <size_t>&fold[Product, uint64_t], <size_t>&folded[Product, float],
+        ("prod", <size_t>&whole_products, <size_t>&folded[Product, float],
          <size_t>&folded[Product, double]),
     ]) + rows_for(FLOATS, [
         ("known", <size_t>&folded[Known, float], <size_t>&folded[Known, double]),

@@ -1,7 +1,7 @@
 """What the kernels of rows share: extremes, sums and exponentials of contiguous rows (rows, n)."""
 
 from tensorlib._kernels.fold_tags cimport Max, Sum
-from tensorlib._kernels.row_folds cimport fold
+from tensorlib._kernels.row_folds cimport fold_lines, fold_short_rows
 from tensorlib._kernels.vecmath cimport floating, power_of_two
 from tensorlib._kernels.vecmath_exp cimport exp_reduce, exp_series
 
@@ -56,7 +56,7 @@ cdef inline void row_maxima(const floating* x, floating* y, Py_ssize_t rows,
         for r in range(rows):
             y[r] = row_max(x + r * n, n)
     else:
-        fold(<Max*>NULL, x, <const floating*>NULL, y, rows, n, 1, 0, 1, n, 1)
+        fold_short_rows(<Max*>NULL, x, <const floating*>NULL, y, rows, n, n)
 
 
 cdef inline void row_sums(const floating* x, floating* y, Py_ssize_t rows,
@@ -66,7 +66,7 @@ cdef inline void row_sums(const floating* x, floating* y, Py_ssize_t rows,
     elif rows == 1:
         y[0] = <floating>row_sum(x, n)
     else:
-        fold(<Sum*>NULL, x, <const floating*>NULL, y, rows, n, 1, 0, 1, n, 1)
+        fold_lines(<Sum*>NULL, x, <const floating*>NULL, y, rows, n, n)
 
 
 cdef inline void exps_of(const floating* x, const floating* shift, floating* y, Py_ssize_t rows,
