@@ -21,11 +21,13 @@ RECURRENT = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN", "rnn_relu": "RNN"}
 
 @onnx_rule(operations.matmul, operations.mm, operations.bmm, operations.mv, operations.dot)
 def product(g: Writer, call: OpCall) -> Any:
+    """A product of matrices or vectors: `MatMul` of the same shapes."""
     return g.node("MatMul", *g.inputs(call), name=call.type)
 
 
 @onnx_rule(operations.linear_with_bias, operations.linear_without_bias)
 def linear(g: Writer, call: OpCall) -> Any:
+    """`Gemm` for matrices with a bias, else `MatMul` by the transposed weight."""
     x, weight, *bias = g.inputs(call)
     if bias and len(first_of(call).shape) == 2:
         return g.node("Gemm", x, weight, bias[0], transB=1, name="linear")
@@ -39,6 +41,7 @@ def linear(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.convolve, operations.convolve_with_bias)
 def convolve(g: Writer, call: OpCall) -> Any:
+    """`Conv`, with the same padding on both sides."""
     stride, padding, dilation, groups = call.attributes["options"]
     g.fixed(call, stride, padding, dilation)
     return windows(g, call, "Conv", strides=stride, pads=[*padding, *padding],
@@ -115,6 +118,7 @@ def max_values(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.max_pool)
 def max_pool(g: Writer, call: OpCall) -> Any:
+    """The values; the indices have no counterpart, and must not be read."""
     return [max_values(g, call), None]
 
 
@@ -249,6 +253,7 @@ def by_channel(g: Writer, x: str, call: OpCall) -> Any:
 
 @onnx_rule(operations.channel_affine)
 def channel_affine(g: Writer, call: OpCall) -> Any:
+    """A scale and a shift for each channel."""
     return by_channel(g, g.value(first_of(call)), call)
 
 
