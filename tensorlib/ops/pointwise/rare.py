@@ -402,19 +402,18 @@ def heaviside(input, values):
 @composite(out=True, differentiable=False, samples=reals(-1, 1), reference=np.isposinf)
 def isposinf(input):
     """Whether each element is infinity, as bool."""
-    refuse_complex("isposinf", input)
-    return infinite(input, inf)
+    return infinite("isposinf", input, inf)
 
 
 @composite(out=True, differentiable=False, samples=reals(-1, 1), reference=np.isneginf)
 def isneginf(input):
     """Whether each element is minus infinity, as bool."""
-    refuse_complex("isneginf", input)
-    return infinite(input, -inf)
+    return infinite("isneginf", input, -inf)
 
 
-def infinite(input, which):
+def infinite(name, input, which):
     """Whether each element is this infinity; no integer is."""
+    refuse_complex(name, input)
     x = input.detach()
     return x == which if x.is_floating_point() else x.new_zeros(x.shape, dtype=BOOL)
 
@@ -428,8 +427,6 @@ def isreal(input):
 
 
 # ---- angles, and numbers in the place of NaN -----------------------------------------------------
-
-# ---- element by element --------------------------------------------------------------------------
 
 @composite(reference=np.deg2rad, out=True, inplace=True, samples=reals(-360, 360),
            rounds_once=False)
