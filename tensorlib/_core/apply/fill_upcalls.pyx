@@ -37,7 +37,7 @@ def fill_upcalls(*, needs_of, gradient_of, tangent_of, declare_all):
     upcalls.binary = binary_operator
     upcalls.inplace = inplace_operator
     upcalls.unary = unary_operator
-    # the casts let a function that takes a Tensor stand where the table says `object`
+    # casts, since the table has `object` where a function takes a Tensor
     upcalls.getitem = <getitem_function>getitem
     upcalls.setitem = <setitem_function>setitem
     upcalls.constructed = constructed
@@ -50,6 +50,6 @@ def fill_upcalls(*, needs_of, gradient_of, tangent_of, declare_all):
 
 
 cdef PyObject* owned(object value):
-    """A reference that the table holds for ever."""
+    """A new reference, which the table never releases."""
     Py_INCREF(value)
     return <PyObject*>value
