@@ -1,4 +1,4 @@
-"""Dispatch of calls that something intercepts or observes, with parsed arguments (the 'door').
+"""Dispatch of calls that something intercepts or observes, with parsed arguments.
 
 Each way to call an operation (operator, method, function, in place, `out=`) parses its arguments
 and tests `watched`, one integer. If that is 0 the call runs directly; otherwise it comes here.
