@@ -21,9 +21,8 @@ dispatching = {}                             # the replacements, by name
 def asked_names():
     """The names of Tensor for which subclasses get replacements: those without a record."""
     for name, value in list(vars(Tensor).items()):
-        if name in ASKED or name in AS_THEY_ARE or name == "_version":
-            yield name
-        elif not name.startswith("_") and name not in UNASKED and not is_operation(value):
+        if name in ASKED or name in AS_THEY_ARE or name == "_version" or not (
+                name.startswith("_") or name in UNASKED or is_operation(value)):
             yield name
 
 
