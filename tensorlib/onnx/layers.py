@@ -320,7 +320,7 @@ def recurrent(g: Writer, call: OpCall) -> Any:
     rows, w_ih, b_ih = layer_input(g, gates)
     hidden_name = g.value(hidden)
     batch = g.size_of(hidden, hidden_name, 0)
-    steps = g.node("Concat", g.constant([-1]), batch, g.constant([row_width(g, rows)]), axis=0)
+    steps = g.node("Concat", g.constant([-1]), batch, g.constant([row_width(rows)]), axis=0)
     x = g.node("Reshape", g.value(rows), steps)
     w = in_order(g, w_ih if w_ih is not None else FUNCTIONS["eye"](
         gates.shape[1], dtype=gates.dtype), places)
@@ -350,7 +350,7 @@ def layer_input(g: Writer, gates: Variable) -> tuple[Variable, Any, Any]:
     return rows, weight, bias[0] if bias else None
 
 
-def row_width(g: Writer, rows: Variable) -> int:
+def row_width(rows: Variable) -> int:
     """The number of columns of a matrix."""
     return int(rows.shape[1] or 0)
 
