@@ -1538,7 +1538,8 @@ def nan_to_num(
     input: Tensor, nan: _float = 0.0, posinf: Any = None, neginf: Any = None, *, out: Tensor | None
     = None
 ) -> Tensor:
-    """`input` with numbers in the place of NaN and of infinities."""
+    """`input` with numbers in the place of NaN and of infinities, in both parts if it is
+    complex."""
 
 def nan_to_num_(input: Tensor, nan: _float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
     """In-place form of `nan_to_num`."""

@@ -13,8 +13,8 @@ WIDTH, HEIGHT = 860, 560
 # Left edge, upper edge and width of a box, its title, and what happens in it.
 BOXES = (
     (20, 20, 390, "1  parser", ("out = a.tanh()", "arguments checked, named, in one order")),
-    (20, 110, 390, "2  door", ("one flag: does anything interpret this thread's calls?",
-                               "no: on to the forward function")),
+    (20, 110, 390, "2  dispatch", ("one flag: does anything interpret this thread's calls?",
+                                   "no: on to the forward function")),
     (20, 200, 390, "3  forward function", ("promotion, broadcasting, dtype and shape of the result",
                                            "memory for it from the caching allocator")),
     (20, 290, 390, "4  tile program", ("[tanh], cut into tiles that stay in the L1 cache",

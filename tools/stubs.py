@@ -307,6 +307,9 @@ def package_stub():
 def gathering_stub(module):
     """The stub of a public package that gathers names from its modules, some when asked for."""
     imports, others, parts, names = [], [], [], sorted(offered(module))
+    starred = [name for name in names if shows_all_of(module, getattr(module, name))]
+    given = {each for name in starred for each in offered(getattr(module, name))}
+    names = [name for name in names if name not in given]
     for name in names:
         value = getattr(module, name)
         if getattr(value, "__module__", None) == module.__name__ in DECLARING:
@@ -326,9 +329,17 @@ def gathering_stub(module):
         else:
             others.append(GATHERED[name])
     shown = filled(", ".join(f'"{name}"' for name in names), "    ")
+    others += [f"from {module.__name__}.{name} import *" for name in starred]
     lines = "\n".join(filter(None, [re_exports(imports, listed=True), *others]))
-    return with_prelude(module.__name__, [
-        *[lines] * bool(lines), f"__all__ = [\n{shown}\n]", *parts])
+    listed = [f"__all__ = [\n{shown}\n]", *(f"__all__ += {name}.__all__" for name in starred)]
+    return with_prelude(module.__name__, [*[lines] * bool(lines), "\n".join(listed), *parts])
+
+
+def shows_all_of(package, value):
+    """Whether a package offers a package of its own, and all names that this offers."""
+    return isinstance(value, types.ModuleType) and hasattr(value, "__path__") and (
+        value.__name__.startswith(package.__name__ + ".")) and all(
+        getattr(package, name, None) is getattr(value, name) for name in offered(value))
 
 
 def stubs():

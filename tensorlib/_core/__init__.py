@@ -1,6 +1,6 @@
-"""Tensors, memory, the graph and its sweep: what the floors above are built on.
+"""Tensors, memory, the autograd graph and the backward sweep, on which all else is built.
 
-Importing it completes the types: these modules attach methods to them.
+Importing it completes the types, to which its modules attach methods.
 """
 
 from tensorlib import _kernels    # which finds the compiled modules

@@ -1,4 +1,4 @@
-"""Differentiation: gradients of recorded operations, and whether they are recorded."""
+"""Differentiation: gradients of recorded operations, grad modes, hooks and custom functions."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Finding where a gradient goes wrong."""
+"""Anomaly detection: which operation a wrong gradient belongs to."""
 
 from tensorlib._core.base.settings import Setting
 from tensorlib._core.graph.modes import _set_anomaly
@@ -20,10 +20,10 @@ class set_detect_anomaly(Setting):
 
 
 class detect_anomaly(Setting):
-    """Under it each operation notes where it ran, and a gradient that has a NaN is an error.
+    """Under it each operation records its stack trace, and a gradient with a NaN is an error.
 
-    What fails in `backward` then says at which line the operation ran, and a warning has the whole
-    traceback. The forward pass must run under it too. It makes every operation slower.
+    Errors in `backward` then name the line at which the operation ran, and a warning shows the
+    whole traceback. The forward pass must run under it too. It makes every operation slower.
 
     Raises: RuntimeError, in the sweep, for NaN (unless `check_nan` is False).
 

@@ -7,9 +7,9 @@ from tensorlib.autograd.batch import Batched, as_example, batch_of
 
 
 class BatchRecording(Setting):
-    """A `Recording` inside of `vmap`: of whole batches, seen by its user as one example.
+    """A `Recording` inside `vmap`: it records whole batches, and is used with single examples.
 
-    Examples do not mix, so what is pulled back or pushed forward for the batch is that of each.
+    Examples do not mix, so gradients and tangents of the batch are those of each example.
     """
 
     def __init__(self, tensors, forward_mode, levels):

@@ -2,7 +2,7 @@
 
 The Jacobian of output y with respect to input x is a matrix with a row for each element of x and a
 column for each element of y. A complex number counts as two, its real and its imaginary part: a
-sweep that begins with i has the gradient of an imaginary part. The numerical one is
+sweep with the incoming gradient i gives the gradient of the imaginary part. The numerical one is
 (fn(x + eps) - fn(x - eps)) / (2 eps) row by row; the analytical one is a backward sweep column by
 column, or forward mode row by row.
 """
@@ -198,7 +198,7 @@ def _projected(fn, inputs, positions):
 # ---- Jacobians: for each output one with respect to each checked input ---------------------------
 
 def _backward_jacobians(fn, inputs, positions, nondet_tol):
-    """By backward sweeps, which are run twice. Raises GradcheckError where they differ."""
+    """By backward sweeps, each run twice. Raises GradcheckError if the results differ."""
     outputs = _floating(fn(*inputs))
     checked = [inputs[position] for position in positions]
     analytical = [_analytical(output, checked, positions) for output in outputs]
@@ -336,7 +336,7 @@ def _analytical(output, checked, positions):
 
 def _numerical(fn, inputs, position, eps):
     """The Jacobians of every output with respect to one input, from finite differences."""
-    moved = inputs[position].data      # its memory, without its count of writes: all is put back
+    moved = inputs[position].data      # shares its memory without counting writes: all are undone
     rows = []
     steps = (eps, eps * 1j) if moved.is_complex() else (eps,)
     for index, step in itertools.product(np.ndindex(*moved.shape), steps):

@@ -10,7 +10,7 @@ from tensorlib.autograd.tangent import tangent_of
 
 
 class Path:
-    """The part of a graph through which outputs depend on inputs: the derivative, still linear.
+    """The part of a graph through which outputs depend on inputs, as a linear map of tangents.
 
     It goes from `starts`, each a node and the number of one of its outputs, to the tensors
     `outputs`; no node from before number `since` is visited.
@@ -49,7 +49,7 @@ class Path:
 
 
 def last_uses(uses, kept):
-    """For each step of a sequence of `uses`, what is used there for the last time."""
+    """For each step of a sequence of `uses`, the items that it is the last one to use."""
     last = {}
     for step, used in enumerate(uses):
         last.update((use, step) for use in used)

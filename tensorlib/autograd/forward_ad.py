@@ -21,13 +21,13 @@ from tensorlib._core.sweep import graph_reader
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.forward import Path
 
-# What links a dual tensor to its primal.
+# Links a dual tensor to its primal.
 DUAL = Op("dual", "A primal with its tangent.", ("primal",), linearity="linear")
 DUAL.add_rule("primal", lambda g: g, constant=1)
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What `unpack_dual` returns. The tangent is None where there is none."""
+    """The result of `unpack_dual`; the tangent may be None."""
 
     primal: Tensor
     tangent: Tensor | None

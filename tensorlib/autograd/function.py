@@ -33,28 +33,28 @@ NO_JVP = ("You must implement the jvp function for custom autograd.Function to u
 
 
 class FunctionCtx:
-    """What the forward of a `Function` leaves for its backward. Other attributes are the user's."""
+    """The `ctx` by which the forward of a `Function` passes values to its backward."""
 
     def __init__(self, needs_input_grad=()):
         self.needs_input_grad = needs_input_grad
         self.materialize_grads = True
         self._to_save = self._for_forward = self._dirty = self._fixed = ()
-        self._node = self._layout = None       # of what is read, while a rule of the user runs
+        self._node = self._layout = None       # of the saved values, while a rule of the user runs
 
     def save_for_backward(self, *tensors):
-        """Keeps tensors (or None) for the backward: where one is overwritten, that is an error."""
+        """Saves tensors (or None) for the backward, which raises if one of them is overwritten."""
         self._to_save = checked_saved("save_for_backward", tensors)
 
     def save_for_forward(self, *tensors):
-        """Keeps tensors (or None) for `jvp`, where their values are checked in the same way."""
+        """Saves tensors (or None) for `jvp`, with the same check."""
         self._for_forward = checked_saved("save_for_forward", tensors)
 
     def mark_dirty(self, *tensors):
-        """Records inputs that the forward wrote into. Each must be returned."""
+        """Marks inputs that the forward wrote to; each must be returned."""
         self._dirty = checked_tensors("mark_dirty", tensors)
 
     def mark_non_differentiable(self, *tensors):
-        """Notes outputs that have no gradient."""
+        """Marks outputs that have no gradient."""
         self._fixed = checked_tensors("mark_non_differentiable", tensors)
 
     def set_materialize_grads(self, value):
@@ -63,20 +63,20 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self):
-        """What was saved, in order. In `backward` and `jvp` each is checked to be what it was."""
+        """The saved tensors in order; `backward` and `jvp` check that they were not overwritten."""
         if self._node is None:
             return self._to_save
         kept, restored = saved_tensors(self._node), []
         for place, slot in self._layout:
             x = None if place is None else kept[place]
-            if slot is not None:     # an output, which belongs to the graph only from here on
+            if slot is not None:     # an output, which is linked to the graph only now
                 x = x.detach()
                 set_history(self._node, slot, x)
             restored.append(x)
         return tuple(restored)
 
     def kept_by(self, node):
-        """What was saved, as `grad_fn.saved_tensors` shows it outside of the rules."""
+        """The saved tensors, as `grad_fn.saved_tensors` returns them outside the rules."""
         before = self._node, self._layout
         self._node, self._layout = node, self._backward_layout
         try:
@@ -177,7 +177,7 @@ class Function:
         """
         raise NotImplementedError("vmap: a Function without one runs example by example")
 
-    # asked at each call, since a rule may be put in place of another
+    # looked up at each call, since rules may be replaced
 
     @classmethod
     def _gradient_rule(cls):
@@ -239,7 +239,7 @@ def in_order(cls, args, kwargs):
 
 
 def positional(function, skipped):
-    """The names of the parameters that have a place after those skipped, and the defaults."""
+    """The names of the positional parameters after those skipped, and the defaults."""
     if type(function) is FunctionType and not hasattr(function, "__wrapped__"):
         code = function.__code__
         return code.co_varnames[skipped:code.co_argcount], defaults_of(function)
@@ -295,7 +295,7 @@ def outward(x, args):
 
 
 def laid_out(tensors, own, saved):
-    """Where each of the tensors stands in `saved`, which gets them, and which output it is.
+    """The index in `saved` of each of the tensors, which are added, and the output that it is.
 
     An output, which `own` numbers, is saved without its history: the node would keep itself alive.
     """
@@ -323,7 +323,7 @@ def run_backward(cls, node, g):
     ctx.needs_input_grad = tuple(wanted.get(i, False) for i in range(ctx._n_args))
     ctx._node, ctx._layout = node, ctx._backward_layout
     try:
-        with outside_of_all():          # what a node keeps and is given are whole batches
+        with outside_of_all():          # saved values and gradients of nodes are whole batches
             grads = cls._gradient_rule()(ctx, *gs)
     finally:
         ctx._node = None
@@ -391,7 +391,7 @@ def tangent_like(cls, k, tangent, like):
 class OfBatch(Function):
     """A Function on all examples of a batch: `vmap` of its forward, its backward and its jvp."""
 
-    generate_vmap_rule = True            # for the batches that a batch is an example of
+    generate_vmap_rule = True            # for enclosing batches
     forward = staticmethod(function_vmap.forward)
     backward = staticmethod(function_vmap.backward)
     jvp = staticmethod(function_vmap.jvp)
@@ -402,7 +402,7 @@ class OfBatch(Function):
 def once_differentiable(function):
     """A backward that is not itself recorded: differentiating its results is an error.
 
-    It stands under `@staticmethod`, above `def backward`.
+    To be placed below `@staticmethod`, above `def backward`.
 
     Raises: RuntimeError in a sweep through the results.
     """

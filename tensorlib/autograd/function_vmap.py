@@ -1,7 +1,7 @@
-"""A `Function` on the examples of a batch: what `vmap` does with operations of the user's.
+"""`autograd.Function` inside `vmap`.
 
-A Function with a `vmap` of its own says how. One with `generate_vmap_rule = True` has its forward,
-backward and jvp run on the whole batch, by its proxy. Any other runs example by example.
+A Function may define `vmap`. With `generate_vmap_rule = True` its forward, backward and jvp run on
+the whole batch, by its proxy. Any other runs example by example.
 """
 
 from tensorlib._core.tensor.tensor import Tensor
@@ -11,7 +11,7 @@ from tensorlib.autograd.batch import (
 
 
 def run_forward(function, ctx, args):
-    """What the forward of a Function returns; `ctx` has what it recorded."""
+    """The result of the forward of a Function; `ctx` gets what it saves."""
     if not function._sets_up():
         return function.forward(ctx, *args)
     output = function.forward(*args)
@@ -20,7 +20,7 @@ def run_forward(function, ctx, args):
 
 
 def apply_to_batch(function, args, generated):
-    """`function.apply(*args)` where arguments are examples; `generated` is what does it at once."""
+    """`function.apply(*args)` with Batched arguments; `generated` is for whole batches."""
     level = innermost(args)
     if not function._has_vmap() and not function.generate_vmap_rule:
         return seen(one_by_one(function.__name__, function.apply, level, args, {}), level)

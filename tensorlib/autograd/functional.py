@@ -4,8 +4,8 @@ The function takes one tensor or several, `inputs`, and returns one or a tuple o
 `create_graph` the results can be differentiated; with `strict` an output that does not depend on an
 input, whose derivative is otherwise zero, is an error.
 
-These are PyTorch's conventions and errors. The derivatives are those of `Run` (run.py), from which
-`tensorlib.func` has the same as transforms, for nested containers.
+The conventions and errors are PyTorch's. The derivatives are computed by `Run` (run.py), as are the
+transforms of `tensorlib.func`, which take nested containers.
 """
 
 from tensorlib._core.base.explained import explain

@@ -1,7 +1,7 @@
 """`tensorlib.autograd.graph`: the nodes of the graph, and hooks on the values they save."""
 
 import functools
-from _thread import _local as local   # of `threading`, which an import is not worth
+from _thread import _local as local   # avoids the import of `threading`
 from typing import NamedTuple
 
 from tensorlib._core.base.error_names import type_name
@@ -30,7 +30,7 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor):
-    """The `GradientEdge` of a tensor, which may itself be let go or written over afterwards.
+    """The `GradientEdge` of a tensor, which may be freed or overwritten afterwards.
 
     Raises: RuntimeError if the tensor requires no gradient.
 
@@ -50,9 +50,9 @@ def get_gradient_edge(tensor):
 
 
 def increment_version(tensor):
-    """Records that one tensor or several were written by what does not tell: a pointer, an array.
+    """Records writes to tensors that the library does not see: through a pointer or an array.
 
-    So a gradient that needs the old values is an error, as after any write in place.
+    So a gradient that needs the old values is an error, as after any in-place operation.
 
     >>> x = tensorlib.ones(2)
     >>> x.numpy()[0] = 5.0
@@ -78,11 +78,11 @@ class _Handles(RemovableHandle):
 
 
 def register_multi_grad_hook(tensors, fn, *, mode="all"):
-    """Calls `fn` once in each sweep that comes by at some of the tensors.
+    """Calls `fn` once in each sweep that reaches some of the tensors.
 
-    With mode "all" it is `fn(grads)`, when the gradients of all tensors that the sweep reaches are
-    known, with None for the others. With "any" it is `fn(grad)` at the first gradient. What it
-    returns is not looked at. Returns a handle with `remove()`.
+    With mode "all" it calls `fn(grads)` when the gradients of all tensors that the sweep reaches
+    are known, with None for the others. With "any" it calls `fn(grad)` at the first gradient. The
+    result of `fn` is ignored. Returns a handle with `remove()`.
 
     Raises: ValueError for another mode; RuntimeError, with "all", for a tensor that requires no
     gradient.
@@ -129,7 +129,7 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
 # ---- saved values --------------------------------------------------------------------------------
 
 class _Refusal(local):
-    """Why saved values may have no hooks now, on this thread."""
+    """Why hooks on saved values are disabled on this thread."""
 
     message = None
 
@@ -146,10 +146,9 @@ def refuse_where_disabled():
 class saved_tensors_hooks(Setting):
     """Under it values that gradients need are saved as `pack_hook(value)`.
 
-    The sweep gets them back by `unpack_hook(packed)`, which must give a tensor of the same shape
-    and dtype. Of nested pairs the innermost counts. `pack_hook` runs under `no_grad`, on the value
-    outside of its graph, which it must not write into. That a value was overwritten later is not
-    noticed for those saved so.
+    The sweep gets them back by `unpack_hook(packed)`, which must return a tensor of the same shape
+    and dtype. Of nested pairs the innermost applies. `pack_hook` runs under `no_grad`, on the
+    detached value, which it must not write to. Later writes to values saved so are not detected.
 
     Raises: TypeError and RuntimeError, in the sweep, for what is not that tensor.
 
@@ -180,7 +179,7 @@ class saved_tensors_hooks(Setting):
 class disable_saved_tensors_hooks(Setting):
     """Under it, on this thread, entering `saved_tensors_hooks` raises RuntimeError(error_message).
 
-    For what would go wrong with such hooks. A checkpoint is made of them.
+    For code that does not work with such hooks. Checkpoints are made of them.
 
     >>> with disable_saved_tensors_hooks("no hooks here"), saved_tensors_hooks(abs, abs):
     ...     pass
@@ -195,7 +194,7 @@ class disable_saved_tensors_hooks(Setting):
 
 
 class save_on_cpu:
-    """Saves values on the CPU, where they are: it changes nothing here."""
+    """Saves values on the CPU, where all values are: it has no effect."""
 
     def __init__(self, pin_memory=False, device_type="cuda"):
         self.pin_memory = pin_memory
@@ -208,7 +207,7 @@ class save_on_cpu:
 
 
 class allow_mutation_on_saved_tensors(saved_tensors_hooks):
-    """Under it values are saved as copies, so that what they came from may be written over.
+    """Under it copies of values are saved, so that the originals may be overwritten.
 
     >>> x = tensorlib.ones(2, requires_grad=True)
     >>> with allow_mutation_on_saved_tensors():

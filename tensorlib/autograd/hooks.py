@@ -13,9 +13,9 @@ from tensorlib.ops.publish import attach_checked
 def register_hook(self, hook):
     """Calls `hook(grad)` whenever the gradient of this tensor has been computed.
 
-    A tensor that it returns takes the gradient's place. Hooks run in the order of registration,
-    each on what the ones before it made of the gradient. A hook stays with the value that its
-    tensor had then, whatever is written over it later. Returns a handle with `remove()`.
+    If it returns a tensor, that replaces the gradient. Hooks run in the order of registration, each
+    on the result of the ones before. A hook belongs to the value that its tensor has now, even if
+    that is overwritten later. Returns a handle with `remove()`.
 
     Raises: RuntimeError if the tensor requires no gradient; in the sweep, if what the hook returns
     has another shape or dtype; TypeError if it is not a tensor.
@@ -62,8 +62,8 @@ def register_post_accumulate_grad_hook(self, hook):
 def retain_grad(self):
     """Makes `backward` keep the gradient of this tensor, which is not a leaf, in `.grad`.
 
-    It is the gradient of the newest value, whatever is written over the tensor later, after all its
-    hooks. Raises: RuntimeError if the tensor requires no gradient.
+    It is the gradient of the newest value, if the tensor is overwritten later, after all its hooks.
+    Raises: RuntimeError if the tensor requires no gradient.
 
     >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
     >>> y = x * 2

@@ -1,7 +1,7 @@
 """Jacobians of a recorded run: by rows in reverse mode, by columns in forward mode.
 
-Each block has the shape of an output followed by that of an input. Where rows or columns are many,
-they go through the graph as one batch; else, and where a rule takes no batch, one by one.
+Each block has the shape of an output followed by that of an input. Many rows or columns go through
+the graph as one batch; few, and those of rules that take no batch, one by one.
 """
 
 from tensorlib._core.sweep import graph_reader
@@ -11,11 +11,11 @@ from tensorlib.ops.declare import FUNCTIONS
 
 cat, stack, zeros = FUNCTIONS["cat"], FUNCTIONS["stack"], FUNCTIONS["zeros"]
 
-# From how many on a batch is faster. A sweep of one row is compiled, where a batch runs the rules
-# in Python; tangents go through in Python either way.
+# The numbers from which a batch is faster. A sweep of one row is compiled, while a batch runs the
+# rules in Python; tangents are propagated in Python either way.
 ROWS_TOGETHER = 16
 COLUMNS_TOGETHER = 5
-# How many elements the widest value inside may have for all rows or columns of a batch together.
+# The largest number of elements of an intermediate value, for all rows or columns of a batch.
 ELEMENTS_TOGETHER = 1 << 24
 
 
@@ -80,7 +80,7 @@ def at_once(nodes):
 
 
 def together_in_parts(derivative, like, step):
-    """For each of its results a batch of what a derivative gives for the one-hots of `like`."""
+    """The results of a derivative for the one-hot directions of `like`, as batches."""
     n, parts = like.numel(), []
     for begin in range(0, n, step):
         count = min(step, n - begin)
@@ -91,7 +91,7 @@ def together_in_parts(derivative, like, step):
 
 
 def together(derivative, directions):
-    """What a derivative gives for directions, all as one batch."""
+    """The results of a derivative for directions as one batch."""
     with Level(len(directions)) as level:
         return [batch_of(x, level) for x in derivative(Batched(directions, level))]
 

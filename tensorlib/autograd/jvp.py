@@ -13,8 +13,8 @@ def jvp_of(op, args, kwargs, tangents):
     """The output of operation `op` and its tangent, both made of operations that can be recorded.
 
     `args` are the operation's tensors (or their sequence) and then its attributes, `tangents` a
-    tangent or None for each of the tensors. With several outputs the tangent is a tuple too. What
-    is made of operations is differentiated by the rules of these.
+    tangent or None for each of the tensors. With several outputs the tangent is a tuple too.
+    Composed operations are differentiated by the rules of their parts.
 
     Raises: RuntimeError for an operation without a derivative or rule.
 
@@ -37,7 +37,7 @@ def jvp_of(op, args, kwargs, tangents):
 
 
 def jvp_of_parts(op, tensors, attributes, tangents):
-    """`jvp_of` for what is made of operations."""
+    """`jvp_of` for composed operations."""
     moving = [i for i, tangent in enumerate(tangents) if tangent is not None]
     with Recording([tensors[i] for i in moving], forward_mode=True) as recording:
         for i, x in zip(moving, recording.inputs):

@@ -35,7 +35,7 @@ class _Mode(Setting):
         return wrapper
 
     def _generator(self, function):
-        """Steps of a generator run in the mode; between them the caller's mode holds."""
+        """The generator runs in the mode; between its steps the caller's mode applies."""
         @functools.wraps(function)
         def wrapper(*args, **kwargs):
             generator = function(*args, **kwargs)
@@ -116,12 +116,12 @@ class set_grad_enabled(_Mode):
         return super().__call__(function)
 
     def fresh(self):
-        """A mode like this one, which holds under `with`."""
+        """A mode like this one, for use by `with`."""
         return enable_grad() if self.values[0] else no_grad()
 
 
 class inference_mode(_Mode):
-    """As `no_grad`, and tensors made under it can't be saved by a graph: no version counts writes.
+    """As `no_grad`, and tensors made under it have no version, so a graph can't save them.
 
     Outside of it such an inference tensor can be read, and used in operations that do not save it;
     `clone()` gives an ordinary one. `inference_mode(False)` is the ordinary mode.
@@ -151,10 +151,10 @@ class inference_mode(_Mode):
 
 
 class apart_from_transforms(Setting):
-    """Under it this thread works as if no function were transformed, and records nothing.
+    """A context outside of all transforms of this thread, in which nothing is recorded.
 
-    So a layer writes what it keeps of its inputs into tensors that a function under `func.grad` may
-    not write, as they come from outside. Nothing that is written so is part of a result.
+    Layers use it to update their buffers, which a function under `func.grad` could not write to,
+    since they are not its own. Such writes are no part of a result.
     """
 
     swaps, values = (set_transform,), ((False, False, 0),)

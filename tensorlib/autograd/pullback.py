@@ -16,7 +16,7 @@ stack = FUNCTIONS["stack"]
 
 
 class Pullback:
-    """The part of a graph through which outputs depend on inputs, for gradients to go back.
+    """The part of a graph through which outputs depend on inputs, as a linear map of gradients.
 
     `inputs` and `outputs` are tensors; no node from before number `since` is visited.
     """
@@ -66,7 +66,7 @@ def are_batches(gradients):
 
 
 def grads_of_examples(outputs, inputs, gradients, recorded, grad):
-    """What `autograd.grad` gives under `vmap` for gradients that are examples, for all at once.
+    """The result of `autograd.grad` under `vmap` for Batched gradients, for all at once.
 
     grad: that of one example, for graphs with rules that take no batch. What nodes keep is kept.
     Raises: RuntimeError for another number or other shapes of gradients than of outputs.
@@ -103,7 +103,7 @@ def known_forward(op):
 
 
 def each(name, derivative, directions):
-    """What a derivative gives for a batch of directions, taken one by one, with one warning."""
+    """The results of a derivative for a batch of directions, one by one, with one warning."""
     level = innermost(directions)
     warn_of_loop(f"{name} through an operation from outside", level)
     rows = [derivative([x.value[i] if is_at(x, level) else x for x in directions])

@@ -1,4 +1,4 @@
-"""Activation checkpointing: values computed again in the backward sweep instead of being saved."""
+"""Activation checkpointing: values are recomputed in the backward sweep instead of saved."""
 
 import weakref
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ class CheckpointError(RuntimeError):
 
 
 class _Place:
-    """Stands for one saved value; holds it between the second run and the node that needs it."""
+    """A placeholder of a saved value, which holds it between the second run and its use."""
 
     __slots__ = ("segment", "like", "value", "__weakref__")
 
@@ -44,7 +44,7 @@ class _Input:
         self.kept = x if self.hooks is None else hooks[0](x.detach())
 
     def restored(self):
-        """The tensor again, cut from the graph."""
+        """The tensor, detached from the graph."""
         if self.hooks is None:
             if self.version is not None and self.kept._version != self.version:
                 raise RuntimeError(
@@ -83,13 +83,13 @@ class _Segment:
         self.places = []
 
     def pack(self, x):
-        """The place of one more value that the first run saves."""
+        """A placeholder for one more value of the first run."""
         place = _Place(self, x)
         self.places.append(weakref.ref(place))
         return place
 
     def run_again(self):
-        """Runs the function and fills the places of the values that are still needed."""
+        """Runs the function again and fills the placeholders that are still needed."""
         def restored(value):
             return value.restored() if isinstance(value, _Input) else value
 
@@ -136,7 +136,7 @@ class _Segment:
 
 
 def _unpack(place):
-    """The value of a place, which is let go there: another sweep computes it again."""
+    """The value of a placeholder, which releases it: another sweep computes it again."""
     if place.value is None:
         place.segment.run_again()
     value, place.value = place.value, None
@@ -157,8 +157,8 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True,
     first run unless `preserve_rng_state` is False. Checkpoints nest, and work with `grad`,
     `retain_graph` and `create_graph`; inside of `vmap` values are kept. `context_fn()` gives the
     contexts in which the two runs happen. `use_reentrant`, `determinism_check`, `debug` and
-    `early_stop` are taken for PyTorch's sake: all forms are this one, in which values are compared
-    by shape and dtype, errors say what differs, and the second run is whole.
+    `early_stop` are accepted for compatibility with PyTorch and have no effect: values are compared
+    by shape and dtype, errors say what differs, and the second run is complete.
 
     Raises: CheckpointError (a RuntimeError), in the sweep, if the second run saves other values;
     RuntimeError if an argument was overwritten since, by the function itself too; ValueError for
@@ -190,9 +190,9 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True,
 
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, *,
                           preserve_rng_state=True):
-    """What functions or modules in a row give, in as many parts, each of which keeps no values.
+    """The result of a sequence of functions or modules, as `segments` checkpointed parts.
 
-    The last part is run as usual, since its values would be needed at once.
+    The last part runs as usual, since its values would be needed at once.
 
     Raises: ValueError for fewer parts than one, or more than there are functions; TypeError for
     what is not a sequence.
@@ -216,7 +216,7 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, *,
 
 
 def _in_a_row(functions):
-    """The function that calls each with what the one before gave."""
+    """The composition of functions."""
     def run(x):
         for function in functions:
             x = function(x)

@@ -1,7 +1,7 @@
-"""A recorded run of a function and its derivatives: what all transforms are implemented by.
+"""A recorded run of a function and its derivatives, by which all transforms are implemented.
 
-`func` and `autograd.functional` are two faces of it, torch.func's and torch.autograd.functional's.
-They say which arguments are differentiated, check what they are given and choose what to return.
+`func` and `autograd.functional` are two interfaces to it, as in PyTorch: they select the arguments
+that are differentiated, check them, and choose what to return.
 """
 
 from tensorlib._core.base.dtypes import has_gradients
@@ -124,20 +124,20 @@ class Run:
         return unflatten(self.structure, self.outputs)
 
     def by_output(self, found):
-        """What belongs to each output, in the container that the function returned."""
+        """Values, one for each output, in the container that the function returned."""
         return unflatten(self.structure, found)
 
     def contained(self, jacobians, single):
-        """What `jacobians` gave in the container of the outputs, in it those of the inputs."""
+        """The result of `jacobians`: the container of outputs, with that of inputs inside."""
         return self.by_output([self.by_argument(found, single) for found in jacobians])
 
     def by_argument(self, found, single):
-        """What belongs to each input, in the containers of these; `single`: of the only one."""
+        """Values, one for each input, in the containers of these; `single`: of the only one."""
         found = unflatten(self.inputs, found)
         return found[0] if single else found
 
     def with_aux(self, *results):
-        """The results, followed by what came with the output if there is such; alone if one."""
+        """The results, followed by `aux` if there is one; not a tuple if it is only one."""
         results = (*results, self.aux) if self.has_aux else results
         return results if len(results) > 1 else results[0]
 

@@ -1,11 +1,11 @@
 """Forward mode, one operation at a time: the tangent of the output from those of the inputs.
 
-What kind of map an operation is gives its rule. A linear one maps the tangents as it maps the
-inputs; a multilinear one is linear in each argument; an element-wise one multiplies each tangent
-with the formula of its derivative. Only the rest declare a rule of their own, `@name.jvp`.
+The kind of map that an operation is determines its rule. A linear one maps the tangents as it maps
+the inputs; a multilinear one is linear in each argument; an element-wise one multiplies each
+tangent with the formula of its derivative. Only the rest declare a rule of their own, `@name.jvp`.
 
-What a rule knows of the run of its operation it has from a source: a node, which kept it
-(forward.py), or a `Call`.
+A rule gets the values of the call from a source: a node, which saved them (forward.py), or a
+`Call`.
 """
 
 from tensorlib._core.create.creation import zeros
@@ -14,7 +14,7 @@ from tensorlib.ops.primitive import NoForwardRule, Primitive
 
 
 def tangent_of(op, source, tangents):
-    """The tangent of what a run of `op` gave: a Tensor, or a tuple where it gives several.
+    """The tangent of the result of a call of `op`: a Tensor, or a tuple for several results.
 
     `tangents` are a tensor or None for each input. Raises RuntimeError as `check_derivative`.
     """
@@ -54,12 +54,12 @@ def elementwise_tangent(op, source, tangents):
 
 
 def declared_tangent(op, source, tangents):
-    """What the operation's own forward-mode rule gives."""
+    """By the operation's own forward-mode rule."""
     return rules.tangent(source, op, filled(source, tangents))
 
 
 def function_tangent(op, node, tangents):
-    """What the user's `jvp` of an `autograd.Function` gives: a tuple, with None for no tangent."""
+    """By the `jvp` of an `autograd.Function`: a tuple, with None for no tangent."""
     return op.tangent_rule.function(node, tangents)
 
 
@@ -68,7 +68,7 @@ RULES = {"linear": linear_tangent, "multilinear": multilinear_tangent,
 
 
 def filled(source, tangents):
-    """The tangents, zeros for those that are None."""
+    """The tangents, with zeros for those that are None."""
     return tuple(no_change(*graph_reader.input_facts(source, i)) if tangent is None else tangent
                  for i, tangent in enumerate(tangents))
 

@@ -1,6 +1,6 @@
-"""`Recording`: a function run and recorded on fresh tensors, with which every transform begins.
+"""`Recording`: runs and records a function on fresh tensors, the first step of every transform.
 
-`Run` (run.py) has the same for functions of nested containers.
+`Run` (run.py) is the same for functions of nested containers.
 """
 
 import itertools
@@ -46,9 +46,8 @@ class Recording(Setting):
     def finish(self, outputs, beside=()):
         """Records the outputs and returns them, outside of the graph unless the caller needs it.
 
-        The caller does where it records and they depend on something that requires a gradient: on
-        inputs, or on tensors captured by the function. So it does where those `beside` the outputs
-        depend on such.
+        The caller needs it if grad mode is on and they, or the tensors `beside` them, depend on
+        inputs or captured tensors that require a gradient.
         """
         self.outputs, self.backwards = outputs, None
         roots = [graph_reader.gradient_place(x)[0] for x in (*outputs, *beside) if x.requires_grad]
@@ -84,7 +83,7 @@ class Recording(Setting):
         return self.backwards
 
     def batch_pulled(self, gradients):
-        """What `gradients` gives for batches of them, one by one where a rule takes no batch."""
+        """`gradients` for batches, one by one if a rule takes no batch."""
         pullback = self.pullback()
         if pullback.takes_batches:
             return pullback.pull(gradients, self.needs_graph(gradients))

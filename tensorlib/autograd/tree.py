@@ -58,7 +58,7 @@ class Structure:
 
 LEAF = Structure(None)
 NOTHING = Structure(type(None))
-ONE = Structure(tuple, (), (LEAF,))         # of one argument, which is what transforms mostly get
+ONE = Structure(tuple, (), (LEAF,))         # of one argument, the common case
 
 
 def flatten(container, what="flatten: the container"):
@@ -125,7 +125,7 @@ def flatten_as(name, what, container, structure, like):
 
 
 def _order(found, structure):
-    """Where the leaves of `structure` lie among those of `found`: dicts may differ in order."""
+    """The positions of the leaves of `structure` in `found`, since dicts may differ in order."""
     places = unflatten(found, range(found.count))
     return flatten(_arranged(places, structure))[0]
 
@@ -142,7 +142,7 @@ def _arranged(places, structure):
 def as_leaf(value, dtype=None):
     """A number or an array of NumPy's as a new tensor; anything else as it is.
 
-    Python's ints count as real numbers. Nothing is shared with an array, which its owner may write
+    Python ints become floating tensors. Arrays are copied, since their owner may write to them
     while a graph needs the values.
     """
     if isinstance(value, Tensor) or not isinstance(

@@ -1,4 +1,4 @@
-"""`Variable` of the scripts written before tensors could require gradients themselves."""
+"""`Variable`, for old scripts from before tensors could require gradients themselves."""
 
 from typing import Any
 

@@ -67,6 +67,7 @@ def opened(folder: str, path: str) -> Iterator[tuple[IO[bytes], bool]]:
 
 
 def created(path: str, flags: int) -> int:
+    """An `opener` for `open`: a new file gets the permissions that the umask leaves."""
     return os.open(path, flags, 0o666)
 
 

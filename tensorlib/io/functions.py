@@ -15,34 +15,42 @@ from tensorlib.io.ufuncs import reduced
 from tensorlib.ops.declare import FUNCTIONS
 
 isfinite, isnan, norm = FUNCTIONS["isfinite"], FUNCTIONS["isnan"], FUNCTIONS["norm"]
-where, vector_dot = FUNCTIONS["where"], FUNCTIONS["dot"]
+where = FUNCTIONS["where"]
 
 
 # ---- reductions ----------------------------------------------------------------------------------
 
 @counterpart(np.sum)
 def sum_(a, axis=None, dtype=None, out=None, keepdims=False):
+    """The sum over the axes."""
     return tensor_of(a).sum(axis, bool(keepdims), dtype=dtype_of(dtype), out=out)
 
 
 @counterpart(np.nansum)
 def nansum(a, axis=None, dtype=None, out=None, keepdims=False):
+    """The sum over the axes of what is not NaN."""
     return tensor_of(a).nansum(axis, bool(keepdims), dtype=dtype_of(dtype), out=out)
 
 
 @counterpart(np.prod)
 def prod(a, axis=None, dtype=None, *, keepdims=False):
+    """The product over the axes."""
     x = tensor_of(a)
     return reduced(x if dtype is None else x.to(dtype_of(dtype)), "prod", axis, keepdims)
 
 
 @counterpart(np.mean)
 def mean(a, axis=None, dtype=None, out=None, keepdims=False):
+    """The mean over the axes; integers are averaged in the default floating dtype."""
     return floating(a).mean(axis, bool(keepdims), dtype=dtype_of(dtype), out=out)
 
 
 @counterpart(np.average)
 def average(a, axis=None, weights=None, *, keepdims=False):
+    """The mean over the axes, weighted by `weights`.
+
+    Raises: TypeError for weights of another shape that are not a vector along one axis.
+    """
     if weights is None:
         return mean(a, axis, keepdims=keepdims)
     x, weights = floating(a), tensor_of(weights)
@@ -56,6 +64,7 @@ def average(a, axis=None, weights=None, *, keepdims=False):
 
 @counterpart(np.var)
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None):
+    """The variance over the axes, with n - ddof as the divisor."""
     x = floating(a).to(dtype_of(dtype)) if dtype is not None else floating(a)
     return x.var(axis, correction=ddof if correction is None else correction,
                  keepdim=bool(keepdims), out=out)
@@ -63,6 +72,7 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correctio
 
 @counterpart(np.std)
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None):
+    """The standard deviation over the axes, with n - ddof as the divisor."""
     x = floating(a).to(dtype_of(dtype)) if dtype is not None else floating(a)
     return x.std(axis, correction=ddof if correction is None else correction,
                  keepdim=bool(keepdims), out=out)
@@ -70,57 +80,68 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correctio
 
 @counterpart(np.max, np.amax)
 def amax(a, axis=None, out=None, keepdims=False):
+    """The greatest element over the axes; equal ones share the gradient."""
     return tensor_of(a).amax(() if axis is None else axis, bool(keepdims), out=out)
 
 
 @counterpart(np.min, np.amin)
 def amin(a, axis=None, out=None, keepdims=False):
+    """The least element over the axes; equal ones share the gradient."""
     return tensor_of(a).amin(() if axis is None else axis, bool(keepdims), out=out)
 
 
 @counterpart(np.ptp)
 def ptp(a, axis=None, *, keepdims=False):
+    """The greatest element less the least, over the axes."""
     return amax(a, axis, keepdims=keepdims) - amin(a, axis, keepdims=keepdims)
 
 
 @counterpart(np.argmax)
 def argmax(a, axis=None, out=None, *, keepdims=False):
+    """The index of the greatest element along an axis, or in C order; it has no gradient."""
     return tensor_of(a).argmax(axis, bool(keepdims), out=out)
 
 
 @counterpart(np.argmin)
 def argmin(a, axis=None, out=None, *, keepdims=False):
+    """The index of the least element along an axis, or in C order; it has no gradient."""
     return tensor_of(a).argmin(axis, bool(keepdims), out=out)
 
 
 @counterpart(np.all)
 def all_(a, axis=None, out=None, keepdims=False):
+    """Whether all elements over the axes are other than 0."""
     return tensor_of(a).all(axis, bool(keepdims), out=out)
 
 
 @counterpart(np.any)
 def any_(a, axis=None, out=None, keepdims=False):
+    """Whether any element over the axes is other than 0."""
     return tensor_of(a).any(axis, bool(keepdims), out=out)
 
 
 @counterpart(np.count_nonzero)
 def count_nonzero(a, axis=None):
+    """The number of elements over the axes that are not 0."""
     return tensor_of(a).count_nonzero(axis)
 
 
 @counterpart(np.cumsum)
 def cumsum(a, axis=None, dtype=None):
+    """The running sums along an axis, of `a` as a vector if it is None."""
     x = tensor_of(a)
     return (x.ravel() if axis is None else x).cumsum(axis or 0, dtype=dtype_of(dtype))
 
 
 @counterpart(np.diff)
 def diff(a, n=1, axis=-1):
+    """The n-th differences of neighbours along an axis."""
     return FUNCTIONS["diff"](tensor_of(a), n, axis)
 
 
 @counterpart(np.trace)
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    """The sum of a diagonal of two axes."""
     return tensor_of(a).diagonal(offset, axis1, axis2).sum(-1, dtype=dtype_of(dtype), out=out)
 
 
@@ -128,6 +149,7 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
 
 @counterpart(np.dot)
 def dot(a, b):
+    """The product of matrices or vectors; of others over the last axis and the last but one."""
     a, b = alike((a, b))
     if a.ndim == 0 or b.ndim == 0:
         return a * b
@@ -136,28 +158,33 @@ def dot(a, b):
 
 @counterpart(np.vdot)
 def vdot(a, b):
+    """The sum of the products of all elements, those of `a` conjugated."""
     a, b = alike((a, b))
-    return vector_dot(a.ravel(), b.ravel())
+    return FUNCTIONS["vdot"](a.ravel(), b.ravel())
 
 
 @counterpart(np.inner)
 def inner(a, b):
+    """The products summed over the last axis of both."""
     a, b = alike((a, b))
     return a * b if a.ndim == 0 or b.ndim == 0 else tensordot(a, b, ((-1,), (-1,)))
 
 
 @counterpart(np.outer)
 def outer(a, b):
+    """Each element of `a` times each of `b`, both taken as vectors."""
     return tensor_of(a).reshape(-1, 1) * tensor_of(b).reshape(-1)
 
 
 @counterpart(np.kron)
 def kron(a, b):
+    """The Kronecker product."""
     return FUNCTIONS["kron"](tensor_of(a), tensor_of(b))
 
 
 @counterpart(np.tensordot)
 def tensordot(a, b, axes=2):
+    """The products summed over some axes of each, or over a number of axes between both."""
     return FUNCTIONS["tensordot"](*alike((a, b)), axes)
 
 
@@ -188,6 +215,7 @@ def where_(condition, x=None, y=None):
 
 @counterpart(np.select)
 def select(condlist, choicelist, default=0):
+    """For each element the choice whose condition is the first to hold, else `default`."""
     result = operand(default)
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         result = where_(condition, choice, result)
@@ -196,6 +224,7 @@ def select(condlist, choicelist, default=0):
 
 @counterpart(np.clip)
 def clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None):
+    """`a` with its elements between two bounds, either of which may be None."""
     low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
     if low is None and high is None:
         return tensor_of(a).clone()
@@ -204,6 +233,7 @@ def clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None):
 
 @counterpart(np.nan_to_num)
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    """`x` with numbers for NaN and infinities."""
     if not copy:
         raise NotTaken("numpy.nan_to_num: copy=False is not supported for Tensors in a graph")
     return FUNCTIONS["nan_to_num"](tensor_of(x), nan, posinf, neginf)
@@ -211,6 +241,7 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 
 @counterpart(np.take)
 def take(a, indices, axis=None):
+    """The elements at `indices` along an axis, of `a` as a vector if it is None."""
     x, places = tensor_of(a), tensor_of(indices).long()
     if axis is None:
         return x.ravel()[places]
@@ -219,6 +250,7 @@ def take(a, indices, axis=None):
 
 @counterpart(np.take_along_axis)
 def take_along_axis(arr, indices, axis=-1):
+    """The elements at `indices`, which has the dims of `arr`, along an axis."""
     x, places = tensor_of(arr), tensor_of(indices).long()
     if axis is None:
         return x.ravel().gather(0, places)
@@ -227,27 +259,32 @@ def take_along_axis(arr, indices, axis=-1):
 
 @counterpart(np.compress)
 def compress(condition, a, axis=None):
+    """The slices along an axis where the vector `condition` holds."""
     x, chosen = tensor_of(a), tensor_of(condition).nonzero().reshape(-1)
     return take(x, chosen, axis)
 
 
 @counterpart(np.nonzero)
 def nonzero(a):
+    """The positions of what is not 0: an array of indices for each dim."""
     return tensor_of(a).nonzero(as_tuple=True)
 
 
 @counterpart(np.argwhere)
 def argwhere(a):
+    """The positions of what is not 0, one in each row."""
     return tensor_of(a).nonzero()
 
 
 @counterpart(np.flatnonzero)
 def flatnonzero(a):
+    """The positions in C order of what is not 0."""
     return tensor_of(a).ravel().nonzero().reshape(-1)
 
 
 @counterpart(np.round, np.around)
 def round_(a, decimals=0, out=None):
+    """`a` rounded to a number of decimals, halves to even; its gradient is 0."""
     x = tensor_of(a)
     if decimals == 0 or not x.is_floating_point():
         return x.round(out=out)
@@ -258,26 +295,31 @@ def round_(a, decimals=0, out=None):
 
 @counterpart(np.copy)
 def copy(a):
+    """A copy of `a`, through which gradients flow."""
     return tensor_of(a).clone()
 
 
 @counterpart(np.zeros_like)
 def zeros_like(a, dtype=None):
+    """Zeros of the shape of `a`."""
     return FUNCTIONS["zeros_like"](tensor_of(a), dtype=dtype_of(dtype))
 
 
 @counterpart(np.ones_like)
 def ones_like(a, dtype=None):
+    """Ones of the shape of `a`."""
     return FUNCTIONS["ones_like"](tensor_of(a), dtype=dtype_of(dtype))
 
 
 @counterpart(np.empty_like)
 def empty_like(prototype, dtype=None):
+    """A tensor of the shape of `prototype` with no values set."""
     return FUNCTIONS["empty_like"](tensor_of(prototype), dtype=dtype_of(dtype))
 
 
 @counterpart(np.full_like)
 def full_like(a, fill_value, dtype=None):
+    """`fill_value` broadcast to the shape of `a`, in its dtype if none is given."""
     x = tensor_of(a)
     value = tensor_of(fill_value).to(x.dtype if dtype is None else dtype_of(dtype))
     return value.expand(x.shape).clone()
@@ -287,21 +329,25 @@ def full_like(a, fill_value, dtype=None):
 
 @counterpart(np.shape)
 def shape(a):
+    """The shape as a tuple."""
     return tuple(tensor_of(a).shape)
 
 
 @counterpart(np.ndim)
 def ndim(a):
+    """The number of dims."""
     return tensor_of(a).ndim
 
 
 @counterpart(np.size)
 def size(a, axis=None):
+    """The number of elements, or the size along an axis."""
     return tensor_of(a).numel() if axis is None else tensor_of(a).size(axis)
 
 
 @counterpart(np.isclose)
 def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+    """Whether |a - b| <= atol + rtol |b|, element by element; it has no gradient."""
     a, b = tensor_of(a).detach(), tensor_of(b).detach()
     close = (a == b) | (((a - b).abs() <= atol + rtol * b.abs()) & isfinite(b))
     return close | (isnan(a) & isnan(b)) if equal_nan else close
@@ -309,22 +355,26 @@ def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
 
 @counterpart(np.allclose)
 def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+    """Whether all elements are close, as `isclose` has it."""
     return bool(isclose(a, b, rtol, atol, equal_nan).all())
 
 
 @counterpart(np.array_equal)
 def array_equal(a1, a2):
+    """Whether the shapes are equal and all elements."""
     a, b = tensor_of(a1), tensor_of(a2)
     return a.shape == b.shape and bool((a == b).all())
 
 
 @counterpart(np.array_repr)
 def array_repr(arr):
+    """The text that `repr` gives."""
     return repr(tensor_of(arr))
 
 
 @counterpart(np.array_str, np.array2string)
 def array_str(a):
+    """The text that `str` gives."""
     return str(tensor_of(a))
 
 

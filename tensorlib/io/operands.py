@@ -53,9 +53,9 @@ def alike(values):
 
 
 def floating(value):
-    """`value` as a floating Tensor: integers become the default dtype."""
+    """`value` as a floating or complex Tensor: integers and bools become the default dtype."""
     x = tensor_of(value)
-    return x if x.is_floating_point() else x.to(get_default_dtype())
+    return x if x.is_floating_point() or x.is_complex() else x.to(get_default_dtype())
 
 
 def dtype_of(value):

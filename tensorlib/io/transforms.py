@@ -35,9 +35,11 @@ for _name in ALONG_TWO:
 
 @counterpart(np.fft.fftshift)
 def fftshift(x, axes=None):
+    """`x` with the frequency 0 moved to the middle of the axes."""
     return frequencies.fft_fftshift(tensor_of(x), axes)
 
 
 @counterpart(np.fft.ifftshift)
 def ifftshift(x, axes=None):
+    """What undoes `fftshift`."""
     return frequencies.fft_ifftshift(tensor_of(x), axes)

@@ -29,26 +29,31 @@ NEUTRAL = {"where": True, "casting": "same_kind", "order": "K", "subok": True}
 
 @counterpart(np.matmul)
 def matmul(a, b, out=None):
+    """The matrix product over the last two dims."""
     return FUNCTIONS["matmul"](*alike((a, b)), out=out)
 
 
 @counterpart(np.vecdot)
 def vecdot(a, b):
+    """The products summed over the last axis, those of `a` conjugated."""
     return (tensor_of(a).conj() * tensor_of(b)).sum(-1)
 
 
 @counterpart(np.positive)
 def positive(x):
+    """A copy of `x`."""
     return x.clone()
 
 
 @counterpart(np.conjugate)
 def conjugate(x):
-    return x.clone()
+    """The conjugate of each element; of a real tensor a copy."""
+    return x.conj() if x.is_complex() else x.clone()
 
 
 @counterpart(np.divmod)
 def divmod_(x, y):
+    """The floor of x / y and what remains."""
     return FUNCTIONS["floor_divide"](x, y), FUNCTIONS["remainder"](x, y)
 
 

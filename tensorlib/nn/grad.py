@@ -62,6 +62,7 @@ SHAPES = "those of the convolution, and grad_output has that of its result."
 
 
 def named(function: Callable[..., Tensor], name: str, text: str) -> Callable[..., Tensor]:
+    """The function under this name, with this docstring."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = text
     return function

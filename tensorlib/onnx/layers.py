@@ -21,11 +21,13 @@ RECURRENT = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN", "rnn_relu": "RNN"}
 
 @onnx_rule(operations.matmul, operations.mm, operations.bmm, operations.mv, operations.dot)
 def product(g: Writer, call: OpCall) -> Any:
+    """A product of matrices or vectors: `MatMul` of the same shapes."""
     return g.node("MatMul", *g.inputs(call), name=call.type)
 
 
 @onnx_rule(operations.linear_with_bias, operations.linear_without_bias)
 def linear(g: Writer, call: OpCall) -> Any:
+    """`Gemm` for matrices with a bias, else `MatMul` by the transposed weight."""
     x, weight, *bias = g.inputs(call)
     if bias and len(first_of(call).shape) == 2:
         return g.node("Gemm", x, weight, bias[0], transB=1, name="linear")
@@ -39,6 +41,7 @@ def linear(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.convolve, operations.convolve_with_bias)
 def convolve(g: Writer, call: OpCall) -> Any:
+    """`Conv`, with the same padding on both sides."""
     stride, padding, dilation, groups = call.attributes["options"]
     g.fixed(call, stride, padding, dilation)
     return windows(g, call, "Conv", strides=stride, pads=[*padding, *padding],
@@ -115,6 +118,7 @@ def max_values(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.max_pool)
 def max_pool(g: Writer, call: OpCall) -> Any:
+    """The values; the indices have no counterpart, and must not be read."""
     return [max_values(g, call), None]
 
 
@@ -249,6 +253,7 @@ def by_channel(g: Writer, x: str, call: OpCall) -> Any:
 
 @onnx_rule(operations.channel_affine)
 def channel_affine(g: Writer, call: OpCall) -> Any:
+    """A scale and a shift for each channel."""
     return by_channel(g, g.value(first_of(call)), call)
 
 
@@ -315,7 +320,7 @@ def recurrent(g: Writer, call: OpCall) -> Any:
     rows, w_ih, b_ih = layer_input(g, gates)
     hidden_name = g.value(hidden)
     batch = g.size_of(hidden, hidden_name, 0)
-    steps = g.node("Concat", g.constant([-1]), batch, g.constant([row_width(g, rows)]), axis=0)
+    steps = g.node("Concat", g.constant([-1]), batch, g.constant([row_width(rows)]), axis=0)
     x = g.node("Reshape", g.value(rows), steps)
     w = in_order(g, w_ih if w_ih is not None else FUNCTIONS["eye"](
         gates.shape[1], dtype=gates.dtype), places)
@@ -345,7 +350,7 @@ def layer_input(g: Writer, gates: Variable) -> tuple[Variable, Any, Any]:
     return rows, weight, bias[0] if bias else None
 
 
-def row_width(g: Writer, rows: Variable) -> int:
+def row_width(rows: Variable) -> int:
     """The number of columns of a matrix."""
     return int(rows.shape[1] or 0)
 

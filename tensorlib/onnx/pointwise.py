@@ -1,6 +1,7 @@
 """Element-wise operations in ONNX."""
 
 import math
+from functools import partial
 from typing import Any
 
 from tensorlib._core.base.dtypes import BY_NAME
@@ -57,6 +58,7 @@ onnx_rule(operations.trunc)(rounded(lambda t, x: trunc(t, x)))
 
 @onnx_rule(operations.neg)
 def neg(g: Writer, call: OpCall) -> Any:
+    """`Neg`, or a difference from 0 in unsigned dtypes."""
     x, = g.inputs(call)
     dtype = dtype_of(call)
     return g.node("Neg", x) if dtype.is_signed else g.node("Sub", g.constant(0, dtype), x)
@@ -76,6 +78,7 @@ def sign(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.relu)
 def relu(g: Writer, call: OpCall) -> Any:
+    """`Relu`, or the greater of x and 0 in dtypes of integers."""
     x, = g.inputs(call)
     dtype = dtype_of(call)
     return g.node("Relu", x, name=call.type) if dtype.is_floating_point else g.node(
@@ -92,6 +95,7 @@ def power(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.detach, operations.clone, operations.contiguous, operations.positive)
 def unchanged(g: Writer, call: OpCall) -> Any:
+    """The argument itself."""
     return g.value(first_of(call))
 
 
@@ -112,11 +116,13 @@ onnx_rule(operations.ge)(ordered("GreaterOrEqual"))
 
 @onnx_rule(operations.eq)
 def eq(g: Writer, call: OpCall) -> Any:
+    """`Equal` in the common dtype."""
     return g.node("Equal", *g.inputs(call, g.common(call)), name=call.type)
 
 
 @onnx_rule(operations.ne)
 def ne(g: Writer, call: OpCall) -> Any:
+    """The negation of `Equal`, in the common dtype."""
     return g.node("Not", g.node("Equal", *g.inputs(call, g.common(call))), name=call.type)
 
 
@@ -142,30 +148,24 @@ onnx_rule(operations.logical_or)(logical("Or"))
 onnx_rule(operations.logical_xor)(logical("Xor"))
 
 
-def classified(g: Writer, call: OpCall) -> str:
-    """The name of the argument in the dtype that it has, if that is a floating one."""
-    dtype = first_of(call).dtype
-    return g.inputs(call, dtype if dtype.is_floating_point else FLOAT32)[0]
+def classified(write: Any) -> Handler:
+    """The rule of what asks for NaN or infinities, of the argument in a floating dtype."""
+    def rule(g: Writer, call: OpCall) -> Any:
+        dtype = first_of(call).dtype
+        x, = g.inputs(call, dtype if dtype.is_floating_point else FLOAT32)
+        return write(Terms(g, call), x)
+    return rule
 
 
-@onnx_rule(operations.isnan)
-def isnan(g: Writer, call: OpCall) -> Any:
-    return g.node("IsNaN", classified(g, call), name=call.type)
-
-
-@onnx_rule(operations.isinf)
-def isinf(g: Writer, call: OpCall) -> Any:
-    return g.node("IsInf", classified(g, call), name=call.type)
-
-
-@onnx_rule(operations.isfinite)
-def isfinite(g: Writer, call: OpCall) -> Any:
-    x = classified(g, call)
-    return g.node("Not", g.node("Or", g.node("IsNaN", x), g.node("IsInf", x)), name=call.type)
+onnx_rule(operations.isnan)(classified(lambda t, x: t.IsNaN(x)))
+onnx_rule(operations.isinf)(classified(lambda t, x: t.IsInf(x)))
+onnx_rule(operations.isfinite)(classified(
+    lambda t, x: t.Not(t.Or(t.IsNaN(x), t.IsInf(x)), name="isfinite")))
 
 
 @onnx_rule(operations.where)
 def where(g: Writer, call: OpCall) -> Any:
+    """`Where`, or And and Or of bools."""
     condition, x, y = call.inputs.values()
     dtype = dtype_of(call)
     names = g.value(condition, BOOL), g.value(x, dtype), g.value(y, dtype)
@@ -192,6 +192,7 @@ class Terms:
 
 
 def gelu(t: Terms, x: str, approximate: str = "none") -> Any:
+    """`Gelu` from opset 20 on, before that its formula."""
     if t.g.opset >= 20:
         return t.Gelu(x, approximate=approximate)
     if approximate == "none":
@@ -223,6 +224,7 @@ def log1p(t: Terms, x: str) -> Any:
 
 
 def logaddexp(t: Terms, x: str, y: str) -> Any:
+    """max(x, y) + log(1 + exp(-|x - y|))"""
     return t.Add(t.Max(x, y), t.Softplus(t.Neg(t.Abs(t.Sub(x, y)))))
 
 
@@ -244,6 +246,7 @@ onnx_rule(operations.fmin)(chosen("Min", "And"))
 
 
 def trunc(t: Terms, x: str) -> Any:
+    """sign(x) * floor(|x|)"""
     return t.Mul(t.Sign(x), t.Floor(t.Abs(x)))
 
 
@@ -300,6 +303,7 @@ for _operation, _formula in FORMULAS.items():
 
 @onnx_rule(operations.clamp, operations.clamp_min, operations.clamp_max, operations.hardtanh)
 def clamped(g: Writer, call: OpCall) -> Any:
+    """`Max` and `Min` with the bounds that are given."""
     low = call.inputs.get("min", call.inputs.get("min_val"))
     high = call.inputs.get("max", call.inputs.get("max_val"))
     dtype = dtype_of(call)
@@ -314,11 +318,13 @@ def clamped(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.fmod)
 def fmod(g: Writer, call: OpCall) -> Any:
+    """`Mod` with the sign of the dividend."""
     return g.node("Mod", *g.inputs(call), fmod=1)
 
 
 @onnx_rule(operations.div_trunc)
 def div_trunc(g: Writer, call: OpCall) -> Any:
+    """The quotient rounded towards 0, as division of integers rounds."""
     whole = g.node("Div", *g.inputs(call))
     return trunc(Terms(g, call), whole) if dtype_of(call).is_floating_point else whole
 
@@ -346,6 +352,7 @@ def other_sign(t: Terms, rest: str, y: str) -> Any:
 
 @onnx_rule(operations.remainder)
 def remainder(g: Writer, call: OpCall) -> Any:
+    """`Mod` with the sign of the divisor; for floats that of the dividend is corrected."""
     x, y = g.inputs(call)
     if not dtype_of(call).is_floating_point:
         return g.node("Mod", x, y)
@@ -358,6 +365,7 @@ def remainder(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.to)
 def to(g: Writer, call: OpCall) -> Any:
+    """The argument in the dtype of the result."""
     return g.inputs(call)[0]
 
 
@@ -368,16 +376,6 @@ def filled(g: Writer, call: OpCall) -> Any:
     return like_first(g, call, rest[0] if rest else call.attributes.get("fill_value"))
 
 
-@onnx_rule(operations.zeros_like)
-def zeros_like(g: Writer, call: OpCall) -> Any:
-    return like_first(g, call, 0)
-
-
-@onnx_rule(operations.ones_like)
-def ones_like(g: Writer, call: OpCall) -> Any:
-    return like_first(g, call, 1)
-
-
 def like_first(g: Writer, call: OpCall, value: Any) -> Any:
     """A value in the shape of the first argument."""
     like = first_of(call)
@@ -385,6 +383,10 @@ def like_first(g: Writer, call: OpCall, value: Any) -> Any:
         raise unsupported(call, "has no counterpart in ONNX in this form")
     return g.node("Expand", g.value(value, dtype_of(call)), g.shape_vector(g.shape(like))
                   if None not in g.shape(like) else g.node("Shape", g.value(like)))
+
+
+onnx_rule(operations.zeros_like)(partial(like_first, value=0))
+onnx_rule(operations.ones_like)(partial(like_first, value=1))
 
 
 def first_of(call: OpCall) -> Any:

@@ -32,10 +32,12 @@ onnx_rule(operations.sum)(reduction("ReduceSum"))
 onnx_rule(operations.mean)(reduction("ReduceMean"))
 onnx_rule(operations.prod)(reduction("ReduceProd"))
 onnx_rule(operations.logsumexp)(reduction("ReduceLogSumExp"))
+onnx_rule(operations.euclidean_norm)(reduction("ReduceL2"))
 
 
 @onnx_rule(operations.nansum)
 def nansum(g: Writer, call: OpCall) -> Any:
+    """The sum with 0 in the place of NaN."""
     dtype = dtype_of(call)
     x = g.value(first_of(call), dtype)
     if first_of(call).dtype.is_floating_point:
@@ -67,6 +69,7 @@ onnx_rule(operations.amin)(extreme_value("ReduceMin"))
 
 @onnx_rule(operations.count_nonzero)
 def count_nonzero(g: Writer, call: OpCall) -> Any:
+    """The sum of whether each element is other than 0."""
     x = g.cast(g.value(first_of(call), BOOL), BOOL, INT64)
     return reduced(g, call, "ReduceSum", x)
 
@@ -99,11 +102,6 @@ onnx_rule(operations.max)(partial(extreme, type="Max"))
 onnx_rule(operations.min)(partial(extreme, type="Min"))
 
 
-@onnx_rule(operations.euclidean_norm)
-def euclidean_norm(g: Writer, call: OpCall) -> Any:
-    return reduced(g, call, "ReduceL2", g.value(first_of(call), dtype_of(call)))
-
-
 @onnx_rule(operations.var)
 def variance(g: Writer, call: OpCall) -> Any:
     """Sums of squares by their number less the correction."""
@@ -126,17 +124,8 @@ def variance(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.std)
 def deviation(g: Writer, call: OpCall) -> Any:
+    """The square root of the variance."""
     return g.node("Sqrt", variance(g, call), name=call.type)
-
-
-@onnx_rule(operations.softmax)
-def softmax(g: Writer, call: OpCall) -> Any:
-    return along(g, call, "Softmax")
-
-
-@onnx_rule(operations.log_softmax)
-def log_softmax(g: Writer, call: OpCall) -> Any:
-    return along(g, call, "LogSoftmax")
 
 
 def along(g: Writer, call: OpCall, type: str) -> Any:
@@ -148,14 +137,20 @@ def along(g: Writer, call: OpCall, type: str) -> Any:
     return g.node(type, x, name=call.type, axis=call.attributes.get("dim", -1))
 
 
+onnx_rule(operations.softmax)(partial(along, type="Softmax"))
+onnx_rule(operations.log_softmax)(partial(along, type="LogSoftmax"))
+
+
 @onnx_rule(operations.cumsum)
 def cumsum(g: Writer, call: OpCall) -> Any:
+    """`CumSum`; of a tensor without dims itself."""
     x = g.value(first_of(call), dtype_of(call))
     return x if rank(call) == 0 else g.node("CumSum", x, g.constant(call.attributes["dim"]))
 
 
 @onnx_rule(operations.argsort)
 def argsort(g: Writer, call: OpCall) -> Any:
+    """The indices of all elements along a dim, in order."""
     x = first_of(call)
     with_dims(call)
     count = g.size_of(x, g.value(x), call.attributes.get("dim", -1))
@@ -164,6 +159,7 @@ def argsort(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.top_order)
 def top_order(g: Writer, call: OpCall) -> Any:
+    """The indices of the first k elements along a dim, in order."""
     with_dims(call)
     return order(g, call, g.size(call.attributes["k"]), call.attributes.get("largest", True))
 

@@ -1,5 +1,6 @@
 """Shapes, slices and indexing in ONNX."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,12 +60,14 @@ def reshape(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.expand)
 def expand(g: Writer, call: OpCall) -> Any:
+    """`Expand`, where -1 keeps a size."""
     shape = [1 if type(size) is int and size == -1 else size for size in call.attributes["shape"]]
     return g.node("Expand", g.value(first_of(call)), g.shape_vector(shape))
 
 
 @onnx_rule(operations.squeeze)
 def squeeze(g: Writer, call: OpCall) -> Any:
+    """`Squeeze` of those dims that have size 1."""
     shape, dims = g.shape(first_of(call)), call.attributes.get("dim")
     axes = [dim for dim in as_dims(dims, len(shape)) if shape and shape[dim] == 1]
     x = g.value(first_of(call))
@@ -73,16 +76,19 @@ def squeeze(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.unsqueeze)
 def unsqueeze(g: Writer, call: OpCall) -> Any:
+    """`Unsqueeze` of one dim."""
     return g.node("Unsqueeze", g.value(first_of(call)), g.constant([call.attributes["dim"]]))
 
 
 @onnx_rule(operations.permute)
 def permute(g: Writer, call: OpCall) -> Any:
+    """`Transpose` with all dims given."""
     return permuted(g, call, as_dims(call.attributes["dims"], rank(call)))
 
 
 @onnx_rule(operations.transpose, operations.t, operations.adjoint)
 def transpose(g: Writer, call: OpCall) -> Any:
+    """`Transpose` of two dims."""
     order = list(range(rank(call)))
     if order:
         a, b = (call.attributes.get(name, place) % len(order)
@@ -101,6 +107,7 @@ def permuted(g: Writer, call: OpCall, order: list[int]) -> Any:
 
 @onnx_rule(operations.cat)
 def cat(g: Writer, call: OpCall) -> Any:
+    """`Concat` in the dtype of the result."""
     parts = [x for x in first_of(call) if tuple(x.shape) != (0,)]     # an empty one fits anything
     return g.node("Concat", *(g.value(x, dtype_of(call)) for x in parts),
                   axis=call.attributes.get("dim", 0), name="cat")
@@ -108,6 +115,7 @@ def cat(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.stack)
 def stack(g: Writer, call: OpCall) -> Any:
+    """`Concat` along a dim that each part gets first."""
     axis = g.constant([call.attributes.get("dim", 0)])
     parts = [g.node("Unsqueeze", g.value(x, dtype_of(call)), axis) for x in first_of(call)]
     return g.node("Concat", *parts, axis=call.attributes.get("dim", 0), name="stack")
@@ -115,11 +123,13 @@ def stack(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.repeat)
 def repeat(g: Writer, call: OpCall) -> Any:
+    """`Tile` by the sizes in `repeats`."""
     return repeated(g, call, list(call.attributes["repeats"]))
 
 
 @onnx_rule(operations.tile)
 def tile(g: Writer, call: OpCall) -> Any:
+    """`Tile` by the sizes in `dims`."""
     return repeated(g, call, list(call.attributes["dims"]))
 
 
@@ -133,6 +143,7 @@ def repeated(g: Writer, call: OpCall, counts: list[Any]) -> Any:
 
 @onnx_rule(operations.flip)
 def flip(g: Writer, call: OpCall) -> Any:
+    """`Slice` with step -1 over whole dims."""
     if rank(call) == 0:
         return g.value(first_of(call))
     axes = as_dims(call.attributes["dims"], rank(call))
@@ -162,6 +173,7 @@ def roll(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.framed)
 def framed(g: Writer, call: OpCall) -> Any:
+    """`Pad` with a constant; the pairs of `pad` begin with the last dim."""
     pad, ndim = call.attributes["pad"], rank(call)
     rest = [0] * (ndim - len(pad) // 2)
     before, after = [*rest, *pad[-2::-2]], [*rest, *pad[::-2]]
@@ -184,26 +196,21 @@ def bordered(g: Writer, call: OpCall) -> Any:
     return found
 
 
-@onnx_rule(operations.tril)
-def tril(g: Writer, call: OpCall) -> Any:
-    return triangle(g, call, upper=0)
-
-
-@onnx_rule(operations.triu)
-def triu(g: Writer, call: OpCall) -> Any:
-    return triangle(g, call, upper=1)
-
-
 def triangle(g: Writer, call: OpCall, upper: int) -> Any:
     """A matrix with zeros beyond a diagonal."""
     return g.node("Trilu", g.value(first_of(call)), g.constant(call.attributes.get("diagonal", 0)),
                   upper=upper)
 
 
+onnx_rule(operations.tril)(partial(triangle, upper=0))
+onnx_rule(operations.triu)(partial(triangle, upper=1))
+
+
 # ---- parts ---------------------------------------------------------------------------------------
 
 @onnx_rule(operations.narrow)
 def narrow(g: Writer, call: OpCall) -> Any:
+    """`Slice` with a start and an end, either of which may follow from sizes."""
     start, length = call.attributes["start"], call.attributes["length"]
     if type(start) is int and type(length) is int:
         end = g.constant([LARGEST if start < 0 and start + length == 0 else start + length])
@@ -215,12 +222,14 @@ def narrow(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.slices_taken)
 def slices_taken(g: Writer, call: OpCall) -> Any:
+    """`Gather` along a dim."""
     return g.node("Gather", g.value(first_of(call)), g.value(call.attributes["index"], INT64),
                   axis=call.attributes["dim"])
 
 
 @onnx_rule(operations.gather)
 def gather(g: Writer, call: OpCall) -> Any:
+    """`GatherElements` along a dim."""
     with_dims(call)
     return g.node("GatherElements", g.value(first_of(call)),
                   g.value(call.attributes["index"], INT64), axis=call.attributes["dim"])
@@ -241,6 +250,7 @@ def scattered(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.one_hot)
 def one_hot(g: Writer, call: OpCall) -> Any:
+    """Whether each class equals the element, along a new last dim."""
     count = call.attributes.get("num_classes", -1)
     if type(count) is not int or count < 0:
         raise unsupported(call, "takes a number of classes that is given")
@@ -375,21 +385,6 @@ def moved(g: Writer, call: OpCall) -> Any:
     return g.node("Gather", flat, g.constant(places), name=call.type)
 
 
-@onnx_rule(operations.put_index)
-def put_index(g: Writer, call: OpCall) -> Any:
-    return put(g, call, operations.getitem)
-
-
-@onnx_rule(operations.add_index)
-def add_index(g: Writer, call: OpCall) -> Any:
-    return put(g, call, operations.getitem, reduction="add")
-
-
-@onnx_rule(operations.view_scatter)
-def view_scatter(g: Writer, call: OpCall) -> Any:
-    return put(g, call, operations.strided_part)
-
-
 def put(g: Writer, call: OpCall, read: Any, **attributes: Any) -> Any:
     """A tensor with values written at the places that an operation reads from, where its shape is
     fixed; or added there, as the attributes say."""
@@ -401,3 +396,8 @@ def put(g: Writer, call: OpCall, read: Any, **attributes: Any) -> Any:
     found = g.node("ScatterElements", flat, g.constant(places.reshape(-1)),
                    g.node("Reshape", spread, g.constant([-1])), **attributes)
     return g.node("Reshape", found, g.constant(list(x.shape)), name=call.type)
+
+
+onnx_rule(operations.put_index)(partial(put, read=operations.getitem))
+onnx_rule(operations.add_index)(partial(put, read=operations.getitem, reduction="add"))
+onnx_rule(operations.view_scatter)(partial(put, read=operations.strided_part))

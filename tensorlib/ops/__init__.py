@@ -1,4 +1,4 @@
-"""What Tensors can do: every operation declared once, in one visible block of its family."""
+"""Operations: each is declared once, in one block in a module of its family."""
 
 from tensorlib._core.base.explained import explain
 from tensorlib._core.graph.op import Op, registry

@@ -1,11 +1,11 @@
-"""Linear operations on planes, the last dims, whose attribute `back` asks for their adjoint."""
+"""Linear operations on the last dims whose attribute `back` selects their adjoint."""
 
 from tensorlib.ops.references import adjoint
 
 
 def planes_alone(function):
-    """Gives an operation that leaves all dims before the last ones alone its batching rule: a batch
-    is one dim more; or, of images and volumes, whose layout the result has, more of these."""
+    """Registers the batching rule of an operation on the last dims: the batch is one more leading
+    dim or, for images and volumes, whose memory format is kept, part of the first dim."""
     def batching(info, dims, *values, **attributes):
         x, *others = values
         if x.ndim not in (5, 6):
@@ -19,7 +19,7 @@ def planes_alone(function):
 
 
 def turned_by_back(function):
-    """Gives such an operation its derivative, itself the other way round, and its batching rule."""
+    """Registers the derivative of such an operation, its adjoint, and its batching rule."""
     attributes = function.op.attributes
     place = attributes.index("back")
 
@@ -30,9 +30,9 @@ def turned_by_back(function):
 
 
 def forward_and_back(forward):
-    """The reference of such an operation, of the reference of its way forward.
+    """The reference of such an operation, made of that of its forward direction.
 
-    Its first attribute is the sizes of the planes, and its last one `back`.
+    Its first attribute is the sizes of the last dims, and its last one `back`.
     """
     def reference(x, spatial, *attributes):
         *options, back = attributes

@@ -20,7 +20,7 @@ class Call:
     """One run of an operation: `op`, `inputs`, `outputs` and `attributes` by name.
 
     It is a source for the evaluation of rules, as a node of the graph is. `likes` are the shapes
-    and dtypes of all inputs, where only those inputs are there that the gradient needs.
+    and dtypes of all inputs, if only the inputs that the gradient needs are kept.
     """
 
     __slots__ = ("op", "inputs", "outputs", "attributes", "likes")
@@ -51,7 +51,7 @@ class Call:
 
 
 class GradOp:
-    """The backward operation of one call; called with the output gradients it gives the input's.
+    """The backward operation of one call; called with output gradients it returns input gradients.
 
     `op` is the Op, `needs` names its inputs, of which `inputs` holds those that the call has, and
     `outputs` its results; `attributes` are the forward's. `likes` are the shape and dtype of each
@@ -80,8 +80,8 @@ class GradOp:
 def call(name: str | Op, *inputs: Any, **attributes: Any) -> Call:
     """Runs an operation, by its name or its record, and returns the call as a record.
 
-    It says which operation ran, with which arguments, where a name does for several: the call of
-    "max" without a `dim` is one of "amax".
+    The record names the operation that ran: a call of "max" without a `dim`, for example, runs
+    "amax".
 
     >>> from tensorlib import ops
     >>> found = ops.call("sum", tensorlib.tensor([[1., 2.], [3., 4.]]), dim=0)
@@ -113,7 +113,7 @@ def as_input(x, output):
 
 
 def build_grad_op(call: Call) -> GradOp:
-    """The backward operation of a call: called with the output gradients it gives the input's.
+    """The backward operation of a call; called with output gradients it returns input gradients.
 
     Raises: RuntimeError for an operation without a gradient.
 
@@ -153,9 +153,10 @@ def needs_of(op):
 
 
 def output_gradients(op):
-    """What the gradients of an operation's outputs are called among its inputs and outputs.
+    """The names of the gradients of an operation's outputs.
 
-    `grad_OUTPUT`, with more in front where an input has that name: a backward operation's may.
+    They are `grad_OUTPUT`, with further prefixes if an input has that name, as in a backward
+    operation.
     """
     found = []
     for name in op.outputs:
@@ -167,7 +168,7 @@ def output_gradients(op):
 
 
 def gradient_of(op):
-    """The backward operation: made of operations, so that it has a gradient too."""
+    """The backward operation, composed of operations, so that it can be differentiated too."""
     needs = needs_of(op)
     places = {name: i for i, name in enumerate(needs)}
     inputs = [places.get(name) for name in op.arguments]      # where each is among the values
@@ -192,7 +193,7 @@ def gradient_of(op):
 
     def composite_gradient(*values, wanted=None, **attributes):
         gs = checked_gradients(op, needs, first, values)
-        if "wanted" in op.attributes:        # itself a gradient, of which not all may be needed
+        if "wanted" in op.attributes:        # a gradient itself, which may be needed in part only
             attributes["wanted"] = tuple(g is not None for g in flat(gs))
         return swept(op, tuple(values[i] for i in inputs), attributes, gs, wanted)
 
@@ -211,7 +212,7 @@ def gradient_of(op):
 
 
 def checked_gradients(op, needs, first, values):
-    """The gradients that a backward operation was given, its values from `first` on.
+    """The gradients among the arguments of a backward operation, those from `first` on.
     Raises: TypeError."""
     if len(values) != len(needs):
         raise TypeError(f"{op.name}_gradient: takes {', '.join(needs)}; got {len(values)} values")
@@ -226,7 +227,7 @@ def checked_gradients(op, needs, first, values):
 
 
 def any_is_given(gs):
-    """Whether one of the gradients is there, some of which may be sequences."""
+    """Whether one of the gradients, some of which may be sequences, is not None."""
     for g in gs:
         if type(g) is Tensor or g is not None and any(x is not None for x in flat([g])):
             return True
@@ -234,7 +235,7 @@ def any_is_given(gs):
 
 
 def checked_likes(op, likes):
-    """What a backward operation was given as shape and dtype of each input. Raises: TypeError."""
+    """The `likes` of a backward operation: shape and dtype of each input. Raises: TypeError."""
     given = likes if isinstance(likes, (list, tuple)) else ()
     if len(given) != len(op.arguments) or not all([
             isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], dtype)
@@ -245,7 +246,7 @@ def checked_likes(op, likes):
 
 
 def swept(op, inputs, attributes, gs, wanted=None):
-    """The gradients of a function made of operations, by running it once more and sweeping."""
+    """The gradients of a composed function, by running it again and sweeping its graph."""
     before = is_grad_enabled()
     with Held((_set_grad_enabled,), (True,)):
         own = tuple(tuple(inner_input(y) for y in x) if isinstance(x, tuple) else inner_input(x)
@@ -261,7 +262,7 @@ def swept(op, inputs, attributes, gs, wanted=None):
 
 
 def flat(values):
-    """The values with those in nested sequences in their places."""
+    """The values, with nested sequences flattened."""
     found = []
     for x in values:
         found += flat(x) if isinstance(x, (tuple, list)) else [x]
@@ -269,7 +270,7 @@ def flat(values):
 
 
 def inner_input(x):
-    """An input that requires grad, linked to the one outside if that does."""
+    """An input that requires grad, linked to the original one if that does."""
     if not isinstance(x, Tensor) or not has_gradients(x.dtype):
         return x
     return linked_alias(ARGUMENT, x) if x.requires_grad else x.detach().requires_grad_()
@@ -278,8 +279,8 @@ def inner_input(x):
 def packed_gradient(rule):
     """The gradient rule `rule` with a result that is contiguous.
 
-    A rule that reads elements can't be rehearsed without them (`program/run/plan.py`), where
-    what comes after it has to know how its result lies.
+    A rule that reads elements can't run on `meta` during planning (`program/run/plan.py`), where
+    later calls need the layout of its result.
     """
     def packed(*values):
         return rule(*values).contiguous()

@@ -1,4 +1,4 @@
-"""What a declaration must have: checked when it is made, and when the registry is complete."""
+"""Checks of declarations, when they are made and when the registry is complete."""
 
 from tensorlib._core.base.error_names import nearest
 from tensorlib._core.graph.op import declared
@@ -6,11 +6,11 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import loop_arity, loop_names
 from tensorlib.ops.pending import FUNCTIONS, is_imported_here
 
-# What a declaration may say beside its own keywords, for `tensorlib.testing.check_op`.
+# Further keywords of declarations, for `tensorlib.testing.check_op`.
 TESTING = ("reference", "samples", "edges", "dtypes", "errors", "prepare", "takes", "refuses",
            "result_dtype", "signed_zeros", "tolerance", "waive")
 FROM_OUTSIDE = set()    # names of methods that declarations outside of the library may replace
-# What rules use themselves.
+# Names that rules use for themselves.
 RESERVED = ("g", "node")
 
 
@@ -25,8 +25,8 @@ def check_keywords(what, name, testing):
 def own_name(name, function, method=False):
     """The name under which the operation that `function` declares is registered.
 
-    Outside of the library it begins with that of the module. There a declaration replaces an
-    earlier one: a notebook's cell may be run again. Nodes of the earlier one keep it.
+    Outside the library it has the name of the module as a prefix, and a declaration replaces an
+    earlier one, since cells of notebooks are run again; existing nodes keep the earlier one.
     method: it is to be a method of Tensors, too.
 
     Raises: ValueError for a name that the library has.
@@ -43,7 +43,7 @@ def own_name(name, function, method=False):
 
 
 def is_ours(function):
-    """Whether a function is the library's own; once it is public, its module is the package."""
+    """Whether a function is the library's own; `__module__` of public ones is the package."""
     return f"{getattr(function, '__module__', None)}.".startswith("tensorlib.")
 
 
@@ -59,7 +59,7 @@ def check_names(what, name, parameters, outputs, named=()):
 
 
 def check_loop(name, loop, arguments):
-    """Raises ValueError unless the loop of an element-wise operation is there and takes these."""
+    """Raises ValueError unless the loop of an element-wise operation exists and takes these."""
     arity = loop_arity(loop)
     if not arity:
         raise ValueError(f"elementwise: {name} has no loop {loop!r}{hint(loop, loop_names())}")
@@ -69,13 +69,13 @@ def check_loop(name, loop, arguments):
 
 
 def hint(name, names):
-    """The end of an error for a name that is none of these."""
+    """The end of an error message for an unknown name: similar ones."""
     near = nearest(name, names)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def missing(op):
-    """What an operation lacks to be what it is declared: texts, none where it is complete."""
+    """What the declaration of an operation lacks, as texts."""
     ruled = op.linearity == "composite" or any(rule is not None for rule in op.rules)
     if op.differentiable and not (ruled or op.tangent_rule):
         rule = "deriv" if op.elementwise else "vjp"

@@ -1,4 +1,4 @@
-"""`compose`: a function of operations as one operation, whose node holds the graph of its parts."""
+"""`compose`: a function of operations as one operation, whose node holds an inner graph."""
 
 import functools
 from collections.abc import Callable
@@ -26,17 +26,17 @@ from tensorlib.ops.complete import own_name
 from tensorlib.ops.pending import put_operation
 from tensorlib.ops.primitive import signature_of, starred
 
-# What links the arguments inside to those outside.
+# Links the arguments inside to those outside.
 ARGUMENT = Op("argument", "The argument of a composed operation.", ("input",), linearity="linear")
 ARGUMENT.add_rule("input", lambda g: g, constant=1)
 
 
 class Inside:
-    """The graph in a node, until it is released: where it begins and ends.
+    """The inputs and outputs of the graph in a node, until it is released.
 
-    `inputs` and `outputs` are tensors without values (None where no gradient passes), so that only
-    what the nodes inside save is kept alive; `names` are what the function calls its inputs, of
-    which those that it took from around it have none.
+    They are tensors without values (None where no gradient passes), so that only the saved values
+    of the inner nodes are kept alive; `names` are the names of the inputs in the function, None
+    for captured ones.
     """
 
     __slots__ = ("inputs", "names", "outputs")
@@ -51,12 +51,12 @@ def compose(name: str, fun: Callable[..., Any]) -> Op:
     """The Op `name` of a function made of operations: recorded as one node, its graph inside.
 
     Parameters of `fun` without a default, or `*args`, are its tensors; those with one, or by
-    keyword only, its attributes. It returns a Tensor or a tuple of Tensors. Tensors that it takes
-    from around it get gradients too, and may be shared. Composed operations may be parts of others.
+    keyword only, its attributes. It returns a Tensor or a tuple of Tensors. Tensors that it
+    captures get gradients too, and may be shared. Composed operations can be nested.
 
     The name belongs to the module of `fun`; composed again it is replaced.
-    Raises: ValueError for a name that the library has; RuntimeError, when run, where `fun` writes
-    into one of its tensors; TypeError where it returns something else than Tensors.
+    Raises: ValueError for a name that the library has; when called, RuntimeError if `fun` writes to
+    one of its tensors, TypeError if it returns something other than Tensors.
 
     >>> from tensorlib import ops
     >>> layer = ops.compose("tanh_layer", lambda x, w, b: (x @ w + b).tanh())
@@ -80,7 +80,7 @@ def compose(name: str, fun: Callable[..., Any]) -> Op:
 
 
 def run(op, *args, **kwargs):
-    """Runs a composed operation: its graph inside one node, or its parts where these are needed."""
+    """Runs a composed operation: as one node with an inner graph or, if needed, as its parts."""
     done = offered_as("composed", op, functools.partial(run, op), args, kwargs)
     if done is not NotImplemented:
         return done
@@ -91,7 +91,7 @@ def run(op, *args, **kwargs):
         return result
     versions = [x._version for x in values if isinstance(x, Tensor)]
     since = recorded_so_far()
-    # one for each place: a tensor that is given twice gets two gradients, which are summed outside
+    # one for each position: a tensor that is passed twice gets two gradients, summed outside
     linked = [linked_alias(ARGUMENT, x) if isinstance(x, Tensor) and x.requires_grad else x
               for x in values]
     result = op.forward(*linked[:len(args)], **dict(zip(kwargs, linked[len(args):])))
@@ -117,7 +117,7 @@ def run(op, *args, **kwargs):
 
 
 def names_of(op, args, kwargs):
-    """What the function of a composed operation calls each value that it is given."""
+    """The names of the values in the function of a composed operation."""
     if op.variadic:
         return (*[f"{op.arguments[0]}[{i}]" for i in range(len(args))], *kwargs)
     return (*(op.arguments + op.attributes)[:len(args)], *kwargs)

@@ -55,7 +55,7 @@ def elementwise(*, reference=None, samples=None, kernel=None, formula=None, ufun
                 to_float=False, boolean=(), factors=(), refuses=None, no_bools=None,
                 differentiable=True, public=True, method=True, inplace=True, convert=None,
                 slopes={}, **declared):
-    """Declares an operation that the loop `kernel` (by default of its name) does on each element.
+    """Declares an operation that the loop `kernel` (by default of its name) runs on each element.
 
     Dtypes for which the kernels have no such loop get NumPy's, from `reference` where that is a
     ufunc, else from `ufuncs`. Or the operation is a `formula` of its tensors, whose loops run one
@@ -126,13 +126,13 @@ KEPT_UFUNCS = []         # of loops that were declared outside of the library
 
 
 def loop_of(ufuncs, bools):
-    """The name of the loops that these ufuncs give, which is their own: they may be replaced."""
+    """The name of the loops made from these ufuncs, which are replaced if declared again."""
     KEPT_UFUNCS.extend(u for u in ufuncs if u not in KEPT_UFUNCS)
     return f"loops of {', '.join(f'{u} {id(u)}' for u in ufuncs)}{' with bools' if bools else ''}"
 
 
 def option_of(record, convert):
-    """The option of a `convert` that takes a binary operation's arguments and it alone, or None."""
+    """The one option that a `convert` takes besides two tensors, or None."""
     names, code = parameters(convert), convert.__code__
     if (record is None or convert.__defaults__ or code.co_flags & CO_VARARGS
             or not record.arguments == ("input", "other") == names[:code.co_argcount]):
@@ -143,8 +143,8 @@ def option_of(record, convert):
 def converted(name, call, convert, takes_out=False, in_place=False, binary=None):
     """The function `call` of an operation with the arguments of `convert`.
 
-    Its `canonical` is `call` itself. binary: the record of an operation that may be one of two
-    tensors with an option, which is called without `convert` where that is not given.
+    Its `canonical` is `call` itself. binary: the record of an operation on two tensors with one
+    option; calls without the option skip `convert`.
     """
     code, given = convert.__code__, convert.__defaults__ or ()
     most = MANY if code.co_flags & CO_VARARGS else code.co_argcount
@@ -261,7 +261,7 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
 
 
 def check_tensor_places(what, name, names, arguments, differentiable):
-    """Raises ValueError where a declaration has no tensors to differentiate, or has them late."""
+    """Raises ValueError if a declaration has no tensors to differentiate, or not in front."""
     if not arguments and differentiable:
         raise ValueError(f"{what}: {name} has no tensors: annotate those among its parameters "
                          f"({', '.join(names) or 'none'}) with Tensor, or a sequence with Tensors, "
@@ -370,18 +370,18 @@ def _set_formula(record, function):
 
 
 def is_seen_whole(record):
-    """Whether a capture sees a function made of operations as one: it has no gradient.
+    """Whether a capture records a composed function as one call: it has no gradient.
 
-    What draws numbers and has the gradient of its parts is seen as these.
+    Random functions with gradients are recorded as their parts.
     """
     return not record.differentiable and record.returns is Tensor and (
         not record.random or record.whole)
 
 
 def checked(name, function, out, op=None, between=None, widens=False, factors=None):
-    """A function in Python behind the check that its tensors are Tensors, and with its `out=`.
+    """A wrapper of a function in Python that checks its tensors, and adds `out=`.
 
-    op: its record, where a capture sees it as a whole. between, factors: see `composite`. widens:
+    op: its record, if a capture records it as a whole. between, factors: see `composite`. widens:
     it computes half types in float32.
     """
     places = tensor_places(function) if type(function) is FunctionType else {}
@@ -395,8 +395,8 @@ def checked(name, function, out, op=None, between=None, widens=False, factors=No
 
 
 def offered(function, of_one=None):
-    """A function in Python which is given as it is called to what takes part in operations; a
-    compiled one as it is. of_one: as of `make_offered`."""
+    """A wrapper of a function in Python that offers its calls to interpreters and overriding
+    classes; a compiled function itself. of_one: as in `make_offered`."""
     if type(function) is not FunctionType:
         return function
     return wraps(function)(make_offered(function, of_one))
@@ -405,7 +405,7 @@ def offered(function, of_one=None):
 # ---- calls in their canonical form ---------------------------------------------------------------
 
 def resolved(op, args, kwargs):
-    """The operation that does a call of `op`, its tensors, and the attributes given, by name."""
+    """The operation that handles a call of `op`, its tensors, and the given attributes by name."""
     while op.convert is not None:
         given = op.convert(*args, **kwargs)
         kwargs = {}
@@ -422,10 +422,10 @@ def resolved(op, args, kwargs):
 
 
 def run_resolved(op, tensors, attributes):
-    """What an operation gives for its tensors and its attributes by name."""
+    """The result of an operation for its tensors and its attributes by name."""
     if op.places == tuple(range(len(tensors))):
         return op.function(*tensors, **attributes)
-    if op.variadic:                              # after what stands before its `*tensors`
+    if op.variadic:                              # after the parameters before its `*tensors`
         missing = [name for name in op.attributes[:op.places[0]] if name not in attributes]
         if missing:
             raise TypeError(f"{op.name}: missing required argument {missing[0]!r}")

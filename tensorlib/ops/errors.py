@@ -1,6 +1,6 @@
-"""Errors of transforms and of batches, which modules raise that are imported late.
+"""Errors of transforms and of batches, which are raised by modules that are imported late.
 
-They are public, so that `except tensorlib.DataDependent` is to import no more than this.
+They are public, and `except tensorlib.DataDependent` imports only this module.
 """
 
 
@@ -11,6 +11,6 @@ class WrongArgument(ValueError, TypeError):
 
 
 class DataDependent(RuntimeError, TypeError):
-    """Asked for is a value that differs between the examples: PyTorch's error, and Python's."""
+    """A value is needed that differs between the examples of a batch."""
 
     __module__ = "tensorlib"

@@ -1,9 +1,9 @@
-"""The facts of an operation: what its record says beside what it computes.
+"""The facts of an operation: properties in its record, besides what it computes.
 
-Passes, captures, exports and profiles ask the record, and do not compare names. The library's own
+Passes, captures, exports and profiles use the record, and do not compare names. The library's own
 operations count as pure, and as neither reading nor checking values, unless their declaration says
-otherwise; tests run all of them to verify it. Of other operations nothing is assumed that they do
-not declare.
+otherwise; tests run all of them to verify it. Facts that operations from outside do not declare
+have the conservative value.
 """
 
 from tensorlib.ops.complete import is_ours
@@ -15,10 +15,10 @@ KEYWORDS = (*FACTS, "complex")
 
 
 def facts_of(function, given, loop=False, refuses=None):
-    """The facts of a record, and what else a declaration gives by keyword.
+    """The facts of a record, and the other keywords of a declaration.
 
-    function: what is declared. loop: one of ours or NumPy's does it on each element, which is pure
-    and asks for none. refuses: what integers it refuses.
+    function: the declared function. loop: it is element-wise by a loop of ours or NumPy's, so it is
+    pure and reads no values. refuses: the integers for which it raises.
     """
     known = loop or is_ours(function)
     facts = {"pure": known, "reads_values": not known, "checks_values": not known,
@@ -26,6 +26,6 @@ def facts_of(function, given, loop=False, refuses=None):
     if loop:
         facts["checks_values"] = refuses is not None
     facts.update((name, given[name]) for name in FACTS if name in given)
-    if "complex" in given:                # which is a word of Cython's, where the record is
+    if "complex" in given:                # a keyword in Cython, where the record is defined
         facts["takes_complex"] = given["complex"]
     return facts, {name: x for name, x in given.items() if name not in KEYWORDS}

@@ -16,7 +16,7 @@ from tensorlib._core.tensor.tensor import Tensor
 
 
 def outside_graph(name, fun):
-    """`fun` run outside the graph, with Tensors of its own as results."""
+    """Runs `fun` outside the graph, and makes its results new Tensors."""
     @functools.wraps(fun)
     def forward(*args, **kwargs):
         with Held((_set_grad_enabled,), (False,)):
@@ -37,9 +37,9 @@ def own_tensor(name, x, args):
 
 
 def within_memory(name, make):
-    """What `make` returns; sizes beyond memory are an OutOfMemoryError that names the operation.
+    """The result of `make`; for sizes beyond memory an OutOfMemoryError that names the operation.
 
-    For what NumPy makes: its own error for that is a MemoryError alone.
+    For allocations by NumPy, which raises a plain MemoryError.
     """
     try:
         return make()
@@ -48,9 +48,9 @@ def within_memory(name, make):
 
 
 def by_numpy(name, make, shape, dtype, *inputs):
-    """The tensor of an array that NumPy makes of the elements of the inputs.
+    """A tensor of an array that NumPy computes from the elements of the inputs.
 
-    Where one of these has none, on `meta`, it is a tensor of that shape and dtype.
+    If one of these is on `meta`, it is a tensor on `meta` of that shape and dtype.
     """
     if not elements_known(*inputs):
         return inputs[0].new_empty(shape, dtype=dtype)
@@ -60,7 +60,7 @@ def by_numpy(name, make, shape, dtype, *inputs):
 def repeated_places(name, size, repeats):
     """The numbers below `size` as a NumPy array, each as often as `repeats` says (one int or more).
 
-    NumPy adds the repeats up without looking whether the sum fits in an int64.
+    NumPy sums the repeats without a check for overflow of int64.
     """
     if repeats.size not in (1, size):
         raise ValueError(f"{name}: expected one number of repeats, or one for each of {size} "

@@ -1,7 +1,7 @@
 """Tracing a derivative's formula into a tile program.
 
 A derivative is written once, as an expression such as `1 - out * out`. It runs on Tensors when a
-graph of the gradient is wanted; here it runs once on symbols, which note each step. The program
+graph of the gradient is wanted; here it runs once on symbols, which record each step. The program
 ends with `zmul`: the gradient times the derivative, zero where the gradient is exactly zero.
 """
 
@@ -20,7 +20,7 @@ class Symbol:
         self.ref = ref
 
     def apply(self, loop, *operands):
-        """The symbol of one more step, by a loop on these symbols and numbers."""
+        """Records a step, a loop on these symbols and numbers, and returns its symbol."""
         refs = tuple(x.ref if isinstance(x, Symbol) else ("constant", float(x)) for x in operands)
         self.steps.append((loop, refs))
         return type(self)(self.steps, ("step", len(self.steps) - 1))
@@ -34,17 +34,17 @@ class Symbol:
         return self.sign()
 
     def __getattr__(self, loop):
-        """`x.cos()` notes a step of the loop `cos`."""
+        """`x.cos()` records a step of the loop `cos`."""
         if loop.startswith("__"):
             raise AttributeError(loop)
         return lambda *others: self.apply(loop, self, *others)
 
     def where(self, condition, other):
-        """As `Tensor.where`: this value where the condition holds, else the other."""
+        """As `Tensor.where`: this value where the condition is true, else the other."""
         return self.apply("where", condition, self, other)
 
     def masked_fill(self, mask, value):
-        """As `Tensor.masked_fill`: the number where the mask holds, else this value."""
+        """As `Tensor.masked_fill`: the number where the mask is true, else this value."""
         return self.apply("where", mask, value, self)
 
     def __add__(self, other):

@@ -3,11 +3,10 @@
     >>> tensorlib.tensor([180.0]).deg2rad()        # imports tensorlib.ops.pointwise.rare
     tensor([3.1416])
 
-Most programs use few of the functions that there are, and each declaration takes some 50 us. So a
-module in `FAMILIES` is not imported with the package, but by the first use of one of its names, in
-whose places there are placeholders until then, or when the registry is iterated over, or asked for
-what it does not have. Such a module ends with `declared(__name__)`. The table of these names is
-generated.
+Most programs use few of the functions, and each declaration takes some 50 us. So a module in
+`FAMILIES` is not imported with the package, but by the first use of one of its names, which are
+placeholders until then, or when the registry is iterated over or an unknown name is looked up. Such
+a module ends with `declared(__name__)`. The table of these names is generated.
 """
 
 import sys
@@ -27,9 +26,9 @@ from tensorlib.ops.publish import check_tensors
 
 
 class Placeholder:
-    """In the place of a function, and of the method of its name, until the family is declared.
+    """The placeholder of a function, and of the method of its name, until the family is declared.
 
-    A reference to it that was kept goes on to do what the function does.
+    References to it stay valid: calls are passed on to the function.
     """
 
     def __init__(self, name, family):
@@ -52,11 +51,11 @@ class Placeholder:
         return other is self or other is self.function
 
     def __hash__(self):
-        """That of the function, which is found in a table by a reference that was kept."""
+        """The hash of the function, so that it can be looked up by a kept placeholder."""
         return hash(self.function)
 
     def replaced_in(self, names):
-        """What has this one's place once its family is declared."""
+        """The function that replaces this placeholder once its family is declared."""
         import_module(self.family)
         if names[self.__name__] is self:
             raise RuntimeError(f"{self.__name__}: called by {self.family}, which declares it")
@@ -78,7 +77,7 @@ class Placeholder:
 
 
 def put_placeholders(family):
-    """Puts placeholders in the places of all names that a family publishes."""
+    """Publishes placeholders for all names of a family."""
     both, functions, methods = map(str.split, FAMILIES[family][:3])
     for name in both + functions + methods:
         placeholder = Placeholder(name, family)
@@ -89,9 +88,9 @@ def put_placeholders(family):
 
 
 def declared(family):
-    """Ends the declaration of a family: what is complete takes the places of the placeholders.
+    """Ends the declaration of a family: its functions replace the placeholders.
 
-    An interrupt here may leave some of these, and the family is declared again by their next use.
+    An interrupt here may leave some of these; their next use declares the family again.
     """
     made = PENDING[family]
     check_registry(made.operations)
@@ -106,7 +105,7 @@ def declared(family):
 
 
 def publish_in(namespace):
-    """Puts all functions into the namespace of the package, and later those that come late."""
+    """Puts all functions into the namespace of the package, late ones when they are declared."""
     global public
     namespace.update(FUNCTIONS)
     print_as(Tensor, "tensorlib.Tensor")
@@ -146,9 +145,8 @@ class Late(NamedTuple):
 class Operations:
     """Each operation of the library as an attribute: its record, or a `Late` until it has one.
 
-    What is known of an operation elsewhere, such as its batching rule, is registered under
-    `operations.gather`, so that a name that there is not is an error when that is imported, and no
-    family is declared for it.
+    Rules in other modules, such as batching rules, are registered for `operations.gather`. So a
+    wrong name is an error when that module is imported, and no family is declared for it.
     """
 
     def __getattr__(self, name):
@@ -182,7 +180,7 @@ waiting = set(FAMILIES)
 
 
 def declare_all():
-    """Declares the families that nobody asked for yet; whether there were any."""
+    """Declares the families that are not declared yet; returns whether there were any."""
     found = bool(waiting)
     for family in FAMILIES if found else ():
         import_module(family)

@@ -1,7 +1,7 @@
 """Declarations of late families, which become visible only when the family is complete.
 
-So an import that ends early, by an interrupt or for lack of memory, changes nothing: the
-placeholders of the family stay where they are, and their next use declares it again.
+So an import that fails, by an interrupt or for lack of memory, changes nothing: the placeholders of
+the family stay, and their next use declares it again.
 """
 
 import sys
@@ -15,7 +15,7 @@ HOMES = {}      # the module that declares each of the library's operations
 
 
 class Declarations:
-    """What one family declares, by name. What fails and is declared again replaces the earlier."""
+    """The declarations of one family by name; running it again after a failure replaces them."""
 
     def __init__(self):
         self.operations, self.functions, self.methods = {}, {}, {}
@@ -34,12 +34,12 @@ def importing():
 
 
 def is_imported_here():
-    """Whether a module of the library is being imported: what it declares is the library's."""
+    """Whether a module of the library is being imported, so that its declarations are internal."""
     return next(importing(), "").startswith("tensorlib.")
 
 
 def pending():
-    """The declarations of the family that is being imported; None for what is seen at once."""
+    """The declarations of the family that is being imported; None outside of late families."""
     for module in importing():
         if module in PENDING:
             return PENDING[module]
@@ -49,9 +49,9 @@ def pending():
 
 
 def put_operation(record):
-    """Registers an operation, or has it wait for the end of its family.
+    """Registers an operation, at once or at the end of its family.
 
-    Raises: ValueError where another module declares one of that name.
+    Raises: ValueError if another module declares one of that name.
     """
     home = next(importing(), "")
     if "." not in record.name and HOMES.setdefault(record.name, home) != home:

@@ -1,4 +1,4 @@
-"""Operations whose forward and rules are any functions, in the manner of HIPS/autograd."""
+"""Operations with arbitrary functions as forward and gradient rules, as in HIPS/autograd."""
 
 import functools
 import inspect
@@ -45,7 +45,7 @@ def signature_of(what, name, fun):
 
 
 def starred(function):
-    """`function` of a sequence of tensors, as one that takes the tensors one by one as well."""
+    """`function` of a sequence of tensors, which then also takes them as separate arguments."""
     def called(*tensors, **attributes):
         if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
             tensors = tensors[0]
@@ -59,8 +59,8 @@ def primitive(fun: Rule) -> Rule:
     It runs outside the graph, on Tensors for its parameters without a default, or for `*args`;
     parameters with a default or by keyword only are attributes. It may compute with NumPy.
 
-    Its name belongs to the module that defines it; defined again it replaces what was there, and
-    what was recorded keeps the old one. Raises: ValueError for a name that the library has.
+    Its name has the module as a prefix; a new definition replaces an earlier one, which nodes that
+    were recorded before keep. Raises: ValueError for a name that the library has.
 
     >>> from tensorlib import ops
     >>> @ops.primitive
@@ -98,10 +98,10 @@ def defvjp(
     """Gives the gradient rules of a `primitive`, one for each argument or for those in `argnums`.
 
     A rule takes `(g, ans, *args)`: the gradient of the result, the result, the arguments and then
-    the attributes, as far as it has parameters. It returns the gradient of its argument. What it
-    takes is kept until it has run, except for parameters whose name begins with `_`: these get
-    None. None in the place of a rule is a gradient of zero. Made of operations a rule can itself be
-    differentiated. A primitive of `*args` has one rule, which returns a tuple: all gradients.
+    the attributes, as far as it has parameters. It returns the gradient of its argument. Its
+    arguments are saved until it has run, except for parameters whose name begins with `_`: these
+    get None. None instead of a rule is a gradient of zero. A rule composed of operations can itself
+    be differentiated. A primitive of `*args` has one rule, which returns a tuple of all gradients.
 
     Raises: ValueError for more rules than arguments, and for an operation with rules of its own.
     """
@@ -121,7 +121,7 @@ def defjvp(
     """Gives the forward-mode rules of a `primitive`, one for each argument or for `argnums`.
 
     A rule takes `(g, ans, *args, **attributes)`, with the tangent of its argument as `g`, and
-    returns what that makes of the result's tangent. None in its place: the argument moves nothing.
+    returns its contribution to the tangent of the result. None instead of a rule is a zero tangent.
 
     Raises: ValueError as `defvjp`.
     """
@@ -159,11 +159,11 @@ def defvmap(op: Rule | Op | str, rule: Rule) -> None:
 
 
 class NoForwardRule(RuntimeError):
-    """Forward mode came to an operation that has no rule for it."""
+    """Forward mode reached an operation without a rule for it."""
 
 
 class Primitive(functools.partial):
-    """What `primitive` returns: the compiled function of the operation `op`."""
+    """The compiled function of the operation `op`, which `primitive` returns."""
 
     def __repr__(self):
         parameters = ", ".join((*self.op.arguments, *self.op.attributes))
@@ -191,7 +191,7 @@ class TangentRule:
         return total
 
     def moved(self, name, tangent, ans, args, attributes):
-        """What the rule of one argument returns, which must look like the result `ans`."""
+        """The result of the rule of one argument, which must have the shape and dtype of `ans`."""
         whose = f"the forward-mode rule of {self.record.name} for its argument {name!r}"
         try:
             moved = self.rules[name](tangent, ans, *args, **attributes)
@@ -249,7 +249,7 @@ def named_rules(what, record, rules, argnums):
 
 
 def by_names(record, vjp):
-    """A rule that is called by position, and the names of what stands at these positions."""
+    """A rule that is called by position, and the names of its arguments."""
     parameters = list(inspect.signature(vjp).parameters.values())
     available = ["g", record.outputs[0], *record.arguments, *record.attributes]
     if not any(p.kind is p.VAR_POSITIONAL for p in parameters):

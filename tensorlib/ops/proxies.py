@@ -13,14 +13,14 @@ OPERATORS = {
     "xor": "bitwise_xor", "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift"}
 
 
-HOMES = ("tensorlib", "tensorlib.nn.functional")       # the latter of `relu_`, once it is imported
+HOMES = ("tensorlib", "tensorlib.nn.functional")       # the latter for `relu_`, once it is imported
 
 
 def attach_methods(kind, in_place):
     """Gives a class the published methods of Tensor that it lacks.
 
-    in_place: makes the method that writes what a function gives into the value itself, of the
-    function out of place; None for those that have none.
+    in_place: makes the in-place method, of the function out of place; None for those that have
+    none.
     """
     for name, method in vars(Tensor).items():
         if name in ("T", "H", "mT", "mH"):

@@ -1,4 +1,4 @@
-"""Public functions and methods: under which names, in which forms, behind which checks."""
+"""Publishes functions and methods: their names, forms (in place, `out=`) and checks."""
 
 from functools import cache, wraps
 from inspect import CO_VARARGS, Parameter, Signature
@@ -21,7 +21,7 @@ def publish(name, function, doc, method=True, public=True):
     function.__name__ = function.__qualname__ = name
     function.__module__ = "tensorlib"
     function.__doc__ = doc
-    if doc and not doc.startswith("In-place form of"):      # which has the description
+    if doc and not doc.startswith("In-place form of"):      # whose docstring has the description
         function.__doc__ = explained(doc, name, [p.name for p in signature_parameters(function)])
     if public:
         put_function(name, function)
@@ -48,8 +48,8 @@ def alias(name, function, method=True):
 def publish_in_place(name, function, kept=False, write=None):
     """Publishes the method `NAME_` of a function that is not element-wise.
 
-    It writes what the function gives over the elements of its first tensor, or `write` does it all.
-    kept: the gradient needs these as they were, so that it is of a copy.
+    It writes the result of the function over its first tensor, or `write` does all of it. kept: the
+    gradient needs the old elements, so the function runs on a copy.
     """
     method = make_in_place(name + "_", function, kept, write)
     function.inplace = method
@@ -63,7 +63,7 @@ def publish_in_place(name, function, kept=False, write=None):
 
 @cache
 def names_signature(arguments, *by_keyword, variadic=None):
-    """The signature of a compiled function, which has not its own names; equal ones are shared."""
+    """The signature of a compiled function, which lacks its own; equal ones are shared."""
     found = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in arguments]
     if variadic:
         found.append(Parameter(variadic, Parameter.VAR_POSITIONAL))
@@ -101,7 +101,7 @@ def parameters(function):
 
 
 def all_parameters(function):
-    """The names of a function's parameters, with that of `*args` in its place."""
+    """The names of a function's parameters, including that of `*args`."""
     code, names = function.__code__, list(parameters(function))
     if code.co_flags & CO_VARARGS:
         names.insert(code.co_argcount, code.co_varnames[len(names)])
@@ -158,16 +158,16 @@ def check_tensors(functions=FUNCTIONS, methods=None):
 
 
 def _unchecked_places(function):
-    """What of a public function is to be checked: nothing where it `checks` for itself."""
+    """The parameters of a public function to be checked; none if it `checks` itself."""
     if type(function) is not FunctionType or hasattr(function, "checks"):
         return {}
     return tensor_places(function)
 
 
 def tensor_places(function, by_name=True):
-    """Which parameters must be tensors, and their places.
+    """Which parameters must be tensors, and their positions.
 
-    They are known by their annotation, the first one without one also by its name.
+    They are recognised by their annotation, the first one without annotation also by its name.
     """
     annotations = function.__annotations__
     return {name: place for place, name in enumerate(parameters(function))

@@ -1,10 +1,10 @@
-"""References of gradients, in NumPy: by differences of the reference of a function itself."""
+"""References of gradients in NumPy, by finite differences of the reference of the function."""
 
 import numpy as np
 
 
 def slopes(function, x, g, step=1e-6):
-    """How the sum of function(x) * g changes with each element of the array x."""
+    """The derivative of the sum of function(x) * g by each element of the array x."""
     found = np.zeros(x.shape, g.dtype)
     for place in np.ndindex(*x.shape):
         moved = np.zeros(x.shape)

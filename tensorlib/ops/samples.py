@@ -1,4 +1,4 @@
-"""Sample inputs of operations: what the tests that follow from a declaration try it with.
+"""Sample inputs of operations, for the tests that are generated from a declaration.
 
 A generator takes a NumPy random generator and yields samples `(arguments, keywords)`; arguments
 are float64 arrays (or integers and attributes) that the tests lay out and cast as they need.
@@ -42,7 +42,7 @@ def in_complex(generate):
 
 
 def near(a, b, apart):
-    """Which elements of b, counted flat, are closer than `apart` to one of a that they meet."""
+    """Flat indices of elements of b that are closer than `apart` to one of a paired with them."""
     close = np.abs(a - b) < apart
     return np.unique(np.broadcast_to(np.arange(b.size).reshape(b.shape), close.shape)[close])
 

@@ -1,9 +1,9 @@
-"""Checks of values: what an operation refuses because of the elements that it was given.
+"""Checks of values: errors of operations that depend on elements.
 
 A check is a function of a tensor and plain values that raises or does nothing. It is declared, so
 that a program can name it: the interpreters of the thread are notified of each check, and a capture
-records it as an effect, which each run repeats on its own elements. It runs where there are
-elements: not on `meta`, and not on a variable of a program; of a batch it checks all examples.
+records it as an effect, which each run repeats on its own elements. It does not run on tensors
+without elements (on `meta`, or variables of a program); of a batch it checks all examples.
 """
 
 from tensorlib._core.interpreters.capture import unseen
@@ -14,7 +14,7 @@ CHECKS = {}              # by their names
 
 
 def value_check(function):
-    """Declares a check: makes a function that raises for some elements one that others call."""
+    """Declares a check: registers a function that raises for some elements, under its name."""
     name = function.__name__
     CHECKS[name] = function
 

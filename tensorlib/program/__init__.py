@@ -1,4 +1,4 @@
-"""Programs: the same operations as data, with a backward part built from them, and control flow."""
+"""Programs: operations as data (the IR), with control flow, gradients, passes and replay."""
 
 from tensorlib._core.base.explained import explain
 from tensorlib.program.building.blocks import BranchMismatch

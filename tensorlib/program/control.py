@@ -1,8 +1,8 @@
 """Control flow that programs can capture: branches and loops as functions.
 
-On Tensors these run as the Python that they stand for, and are recorded as all eager code is. While
-a program is traced or built by hand each is one call, whose functions become its blocks. What they
-give has memory of its own and is contiguous, whatever the layout of what a branch or a step gave.
+On Tensors these run as the Python code that they represent, and are recorded like all eager code.
+While a program is traced or built by hand each is one call, whose functions become its blocks. The
+results are new contiguous tensors, whatever the layout of the results of a branch or a step.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -31,14 +31,14 @@ from tensorlib.program.run.running_control import entered, owned, truth
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any],
          operands: Sequence[Any] = ()) -> Any:
-    """What `true_fn(*operands)` gives where `pred` is true, else `false_fn(*operands)`.
+    """The result of `true_fn(*operands)` if `pred` is true, else of `false_fn(*operands)`.
 
-    pred: one bool: a Tensor, a Variable of a program or a Python bool. Of the two functions, which
-    may also read tensors from around them, one runs. In a program both become blocks of one call;
-    there they must return the same nesting, shapes and dtypes.
+    pred: one bool: a Tensor, a Variable of a program or a Python bool. Only one of the functions,
+    which may also read captured tensors, runs. In a program both become blocks of one call; there
+    they must return the same nesting, shapes and dtypes.
 
-    Gradient: that of the branch which ran. Raises: TypeError for a predicate that is no bool,
-    RuntimeError for several bools, BranchMismatch for branches that give different things.
+    Gradient: that of the branch that ran. Raises: TypeError for a predicate that is not a bool,
+    RuntimeError for several bools, BranchMismatch for branches with different kinds of results.
 
     >>> x = tensorlib.tensor(3.0, requires_grad=True)
     >>> tensorlib.cond(x > 2, lambda: x * x, lambda: -x).backward()
@@ -65,12 +65,11 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any],
                loop_vars: Iterable[Any]) -> tuple[Any, ...]:
     """The loop variables after `loop_vars = body_fn(*loop_vars)` ran while `cond_fn(*loop_vars)`.
 
-    Both functions take the variables one by one. The body returns a tuple of as many, of the same
-    shapes and dtypes; the condition one bool.
+    Both functions take the variables as separate arguments. The body returns a tuple of as many, of
+    the same shapes and dtypes; the condition one bool.
 
-    Gradient: through each step that ran. In a program the backward part keeps of each step what it
-    needs and runs the steps in reverse; without one the loop runs in flat memory.
-    Raises: as `cond`.
+    Gradient: through each step that ran. In a program the loop saves for the backward part what
+    that needs of each step; without a backward part it runs in constant memory. Raises: as `cond`.
 
     >>> x = tensorlib.tensor(1.0, requires_grad=True)
     >>> n, y = tensorlib.while_loop(lambda n, y: n < 3, lambda n, y: (n + 1, y * 2 * x),
@@ -139,9 +138,9 @@ def scan(f: Callable[..., Any], init: Any, xs: Any) -> tuple[Any, Any]:
 
 def case(pred_fn_pairs: Sequence[tuple[Any, Callable[[], Any]]],
          default: Callable[[], Any] | None = None) -> Any:
-    """What the function of the first true predicate gives, else `default()`.
+    """The result of the function of the first true predicate, else of `default()`.
 
-    Without a default the last function stands for it. Raises: as `cond`.
+    Without a default the last function is used. Raises: as `cond`.
 
     >>> x = tensorlib.tensor(0.3)
     >>> tensorlib.case([(x < 0, lambda: -x), (x < 1, lambda: x * x)], lambda: x.sqrt())
@@ -161,10 +160,10 @@ def case(pred_fn_pairs: Sequence[tuple[Any, Callable[[], Any]]],
 
 def switch_case(branch_index: Any, branch_fns: Any,
                 default: Callable[[], Any] | None = None) -> Any:
-    """What the function with the number `branch_index` gives, else `default()`.
+    """The result of the function with the number `branch_index`, else of `default()`.
 
     branch_fns: a sequence of functions, or of pairs of a number and a function, or a dict. Without
-    a default the function with the largest number stands for it. Raises: as `cond`.
+    a default the function with the largest number is used. Raises: as `cond`.
 
     >>> i = tensorlib.tensor(1)
     >>> tensorlib.switch_case(i, [lambda: i + 10, lambda: i + 20])
@@ -189,7 +188,7 @@ def switch_case(branch_index: Any, branch_fns: Any,
 # ---- where it runs -------------------------------------------------------------------------------
 
 def home_of(*values: Any) -> Any:
-    """What captures a call with these values: a Recorder, a Builder, or None."""
+    """The Recorder or Builder that captures a call with these values, or None."""
     found = capture()
     if found is not None:
         return found
@@ -199,9 +198,9 @@ def home_of(*values: Any) -> Any:
 
 def captured(home: Any, make: Callable[..., Any], args: tuple[Any, ...],
              eager: Callable[[], Any]) -> Any:
-    """What a call of control flow gives where a program is made; its functions become blocks.
+    """The result of a call of control flow in a program, whose functions become blocks.
 
-    While a function is traced, the call is done as eager code as well, for the values.
+    While a function is traced, the call also runs eagerly, for the values.
     """
     if isinstance(home, Builder):
         return make(home, *args)
@@ -210,15 +209,15 @@ def captured(home: Any, make: Callable[..., Any], args: tuple[Any, ...],
 
 
 def check_functions(name: str, *functions: Any) -> None:
-    """Raises: TypeError for what can't be called."""
+    """Raises: TypeError for an object that is not callable."""
     for function in functions:
         if not callable(function):
             raise TypeError(f"{name}: takes functions, got {type(function).__name__}")
 
 
 def with_own_memory(result: Any, began: int) -> Any:
-    """A container in which tensors that were there before, views of these, and those that share
-    memory are copies: nobody knows before a run whether a branch gives what it was given."""
+    """A container in which tensors from before the call, their views, and those that share memory
+    are copied, since a branch may or may not return its operands."""
     leaves, structure = flatten(result)
     return unflatten(structure, owned(leaves, began, packed=True))
 
@@ -230,14 +229,14 @@ def entered_all(value: Any) -> Any:
 
 
 def as_tensors(value: Any) -> Any:
-    """A container with its numbers as tensors."""
+    """A container with its numbers converted to tensors."""
     leaves, structure = flatten(value)
     return unflatten(structure, [
         x if isinstance(x, Tensor) else FUNCTIONS["tensor"](x) for x in leaves])
 
 
 def pair_of(made: Any) -> tuple[Any, Any]:
-    """What a step returned. Raises: TypeError unless it is a carry and a y."""
+    """The carry and the y that a step returned. Raises: TypeError for other results."""
     if not isinstance(made, tuple) or len(made) != 2:
         raise TypeError("scan: f must return (carry, y), got "
                         + (f"a tuple of {len(made)}" if isinstance(made, tuple)
@@ -246,7 +245,7 @@ def pair_of(made: Any) -> tuple[Any, Any]:
 
 
 def stacked(ys: list[Any]) -> Any:
-    """What each step gave as one container of stacked tensors."""
+    """The ys of all steps as one container of stacked tensors."""
     if not ys:
         raise ValueError("scan: xs has no steps, so that the shapes of the ys are not known")
     first, structure = flatten(ys[0])

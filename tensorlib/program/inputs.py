@@ -12,13 +12,13 @@ from tensorlib.program.building.builder import Builder, builder
 from tensorlib.program.ir.model import Variable, check_program
 from tensorlib.program.program import RESERVED, Program, cleaned, items
 
-LARGEST = 2**62              # what sizes are below
+LARGEST = 2**62              # an upper bound of sizes
 
 
 def program_guard(program: Program) -> AbstractContextManager[Builder]:
-    """A context under which what is built by hand goes into `program`; as `with program:`.
+    """A context in which calls on variables are added to `program`, the same as `with program:`.
 
-    Raises: TypeError for what is no Program.
+    Raises: TypeError for what is not a Program.
     """
     check_program("program_guard", program)
     return Builder(program.block)
@@ -36,7 +36,7 @@ def being_built(name: str) -> Builder:
 
 
 def data(name: str, shape: Any, dtype: DType | None = None) -> Variable:
-    """A new input of the program that is built. A size that only a run knows is None.
+    """A new input of the program under construction. None is a size that varies between runs.
 
     Raises: ValueError for a name that is taken, or for negative sizes; TypeError.
 
@@ -63,9 +63,9 @@ def data(name: str, shape: Any, dtype: DType | None = None) -> Variable:
 
 
 def parameter(name: str, value: Any, trainable: bool = True) -> Variable:
-    """A new parameter of the program that is built, whose value lasts from run to run.
+    """A new parameter of the program under construction, whose value is kept between runs.
 
-    A Tensor is taken itself, so that the program changes it; of anything else one is made.
+    A Tensor is used itself, so that the program updates it; other values are converted to one.
     Raises: ValueError for a name that is taken, RuntimeError for a dtype without gradients.
     """
     made = being_built("parameter")
@@ -85,7 +85,7 @@ def parameter(name: str, value: Any, trainable: bool = True) -> Variable:
 
 
 def check_free(what: str, program: Program, name: Any) -> None:
-    """Raises: TypeError, ValueError for what is no name, or one that the program has."""
+    """Raises: TypeError, ValueError for an invalid name, or one that is taken."""
     if not isinstance(name, str):
         raise TypeError(f"{what}: the name must be a str, not {type(name).__name__}")
     if not name:

@@ -12,19 +12,18 @@ from tensorlib.program.verify import verify
 
 
 def optimize(program: Program, passes: Iterable[str] | None = None) -> Program:
-    """A program that gives the same bits and costs less; parameters and constants are shared.
+    """A cheaper program with bit-identical results; parameters and constants are shared.
 
     passes: names of those that run, in the order of `PASSES`; by default all but "recompute".
 
-    - folding: what is computed of constants alone becomes a constant
+    - folding: calls on constants become constants (constant folding)
     - simplify: `x * 1`, two transposes, a reshape of a reshape
-    - common: what is computed twice is computed once
-    - recompute: element-wise results are computed again for the backward part, in the place of
-      being kept for it
-    - dead: what the outputs don't need is left out
+    - common: equal calls are computed once (common subexpressions)
+    - recompute: element-wise results are recomputed for the backward part instead of kept
+    - dead: calls that the outputs don't need are removed (dead code)
 
-    The result is verified after each. Raises: ValueError for a pass that there is not; TypeError
-    for what is no Program; ProgramError for a program that is not well formed.
+    The result is verified after each. Raises: ValueError for an unknown pass; TypeError for what is
+    not a Program; ProgramError for a program that is not well formed.
 
     >>> from tensorlib import program
     >>> p = program.trace(lambda x: (x.exp() * 1).neg() + x.exp(), tensorlib.ones(2))

@@ -1,4 +1,4 @@
-"""`parse`: the program that a text (text.py) describes. Nothing is executed but this reading."""
+"""`parse`: the program that a text (text.py) describes, without executing anything."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from tensorlib.program.ir.model import Block, OpCall, Variable
 from tensorlib.program.ir.text import KEYS, value_text
 from tensorlib.program.program import Program
 
-# Possessive, so that what fits nothing is seen to in one pass.
+# Possessive quantifiers, so that a text without a match is rejected in one pass.
 TOKEN = re.compile(r"""\s*+(?:(?P<number>-?(?:inf|nan|\d++(?:\.\d*+)?(?:e[+-]?\d++)?)(?![\w.@]))
     |(?P<name>[^\W\d][\w.@]*+)|(?P<string>'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")
     |(?P<sign>->|\.\.\.|[()\[\]{}:,=_<>]))""", re.VERBOSE)
@@ -30,9 +30,9 @@ DEEPEST = 50                 # how deep blocks and containers may be nested
 
 def parse(text: str, values: Mapping[str, Any] | None = None) -> Program:
     """The program that `text`, made by `str(program)`, describes. `values` are those of persistable
-    variables by name, where the text does not have them: `program.values()` gives all.
+    variables by name, if the text does not have them: `program.values()` returns all.
 
-    Nothing is executed. Raises: ProgramError, with the line, for a text that describes none.
+    Nothing is executed. Raises: ProgramError, with the line, for an invalid text.
 
     >>> from tensorlib import program
     >>> p = program.trace(lambda x: x * 2, tensorlib.ones(2))
@@ -50,7 +50,7 @@ def parse(text: str, values: Mapping[str, Any] | None = None) -> Program:
 def load(path: str | os.PathLike[str]) -> Program:
     """The program in a file that `save` wrote. Nothing is executed.
 
-    Raises: ProgramError for a file that holds no program.
+    Raises: ProgramError for a file without a program.
 
     >>> import os, tempfile
     >>> from tensorlib import program
@@ -232,7 +232,7 @@ def joined(lines: list[str]) -> list[tuple[int, list[str]]]:
 
 
 def without_comment(line: str) -> tuple[str, str]:
-    """A line without the comment at its end, and that."""
+    """A line without its comment, and the comment."""
     line = line.rstrip()
     text, sign, comment = line.rpartition("#")
     if not (sign and comment.startswith(" ") and text[-1:].isspace()) or (
@@ -270,7 +270,7 @@ class Tokens:
         return self.tokens[place][1] if place < len(self.tokens) else ""
 
     def found(self, text: str) -> bool:
-        """Goes past a token if it is the next; whether it was."""
+        """Consumes a token if it is the next one; returns whether it was."""
         if self.peek() != text or self.at_end():
             return False
         self.place += 1
@@ -298,7 +298,7 @@ class Tokens:
         return self.reader.names[name]
 
     def definition(self, block: Block, stops: bool, later: bool = False) -> Variable:
-        """A new variable with its type. later: it is known when its call has been read."""
+        """A new variable with its type. later: it becomes defined when its call has been read."""
         name = self.name()
         if name in self.reader.names:
             raise self.reader.error(f"{name} is defined twice")
@@ -409,7 +409,7 @@ class Tokens:
         raise self.reader.error(f"{text} is not defined before it is read")
 
     def string(self, text: str) -> str:
-        """What a string literal stands for."""
+        """The value of a string literal."""
         try:
             found: str = literal_eval(text)
         except (SyntaxError, ValueError):
@@ -431,7 +431,7 @@ class Tokens:
 
 
 def number_of(text: str) -> Any:
-    """The int or float that a text is."""
+    """The int or float in a text."""
     digits = text.lstrip("-")
     if digits.isdigit() and len(digits) < 400:
         return int(text)
@@ -439,7 +439,7 @@ def number_of(text: str) -> Any:
 
 
 def known_arguments(type: str) -> tuple[str, ...]:
-    """The names of the arguments of a call, none where there is no such operation."""
+    """The names of the arguments of a call; none for an unknown operation."""
     try:
         return form_of(type).arguments
     except UnknownType:

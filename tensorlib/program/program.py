@@ -1,4 +1,4 @@
-"""The `Program` itself: its blocks, what goes in and comes out, and how it is run."""
+"""The `Program`: its blocks, inputs and outputs, and how it is run."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from tensorlib.program.ir.text import program_text
 from tensorlib.program.run.schedule import lines_of
 from tensorlib.program.verify import verify
 
-# What a text says of values: no variable has such a name.
+# Words of the text form, which no variable may have as its name.
 RESERVED = (*BY_NAME, "None", "True", "False", "inf", "nan", "slice", "_")
 
 
@@ -58,7 +58,7 @@ class Program:
         return self.block.inputs
 
     def new_block(self, parent: Block | None = None, forward: Block | None = None) -> Block:
-        """A new block inside `parent`; `forward` is the one whose gradients it computes."""
+        """A new block in `parent`; `forward` is the one whose gradients it computes."""
         block = Block(self, len(self.blocks), parent, forward)
         self.blocks.append(block)
         return block
@@ -117,39 +117,39 @@ class Program:
         return f"<program of {count} calls in {len(self.blocks)} blocks>"
 
     def _repr_svg_(self) -> str | None:
-        """The picture, for notebooks; None where Graphviz is missing."""
+        """The picture, for notebooks; None without Graphviz."""
         return dot(self)._repr_svg_()
 
     def save(self, path: Any) -> None:
         """Writes the program to a file, with its values; `program.load` reads it.
 
-        Raises: ProgramError for one that has what no text says.
+        Raises: ProgramError if the program contains something that has no text form.
         """
         save(self, path)
 
     def draw(self, path: Any) -> str:
-        """The path of a picture, after it was drawn in the format of its ending: .svg, .png, ...
+        """Draws a picture in the format of its ending (.svg, .png, ...) and returns the path.
 
-        .dot takes text for Graphviz, which the others need. Raises: as `tensorlib.graph.draw`.
+        .dot is text for Graphviz, which the others need. Raises: as `tensorlib.graph.draw`.
         """
         return draw(self, path)
 
     def values(self) -> dict[str, Tensor]:
-        """The values of the parameters and constants by name: what the text may leave out."""
+        """The values of the parameters and constants by name, which the text may leave out."""
         return {x.name: x.value for x in self.persistables() if x.value is not None}
 
     # ---- made of it
 
     def clone(self) -> "Program":
-        """A copy, which can be changed apart; parameters and constants are shared."""
+        """A copy that can be changed independently; parameters and constants are shared."""
         made = Program()
         copied(self, made)
         return made
 
     def prune(self, outputs: Any) -> "Program":
-        """A copy that has what `outputs`, Variables or names in a nested container, need.
+        """A copy with what `outputs`, Variables or names in a nested container, depend on.
 
-        What else the program does, such as updates of parameters, is left out.
+        Everything else, such as updates of parameters, is left out.
         """
         leaves, structure = flatten(outputs)
         wanted = [self.own_variable("prune", x) for x in leaves]
@@ -163,7 +163,7 @@ class Program:
     # ---- running it
 
     def __call__(self, *inputs: Any) -> Any:
-        """What the program gives for inputs of the structure of the traced function's arguments."""
+        """The outputs for inputs with the structure of the traced function's arguments."""
         leaves, structure = flatten(inputs, "program: the inputs")
         if self.input_structure is not None and structure != self.input_structure:
             raise TypeError(f"program: takes inputs of the structure {self.input_structure}, got "
@@ -181,7 +181,7 @@ class Program:
             fetch: Sequence[Variable | str] | Variable | str = ()) -> Any:
         """The values of the variables in `fetch`, names or Variables, with the inputs in `feed`.
 
-        A list, or the one value where `fetch` is one variable.
+        Returns a list, or one value if `fetch` is one variable.
         Raises: KeyError for a name that is not there, ValueError for an input without a value,
         RuntimeError for one of another shape or dtype.
         """
@@ -219,7 +219,7 @@ class Program:
 
 
 def items(name: str, what: str, given: Any) -> list[Any]:
-    """What a sequence has. Raises: TypeError for what is none."""
+    """The items of a sequence. Raises: TypeError for other values."""
     if not isinstance(given, Iterable):
         raise TypeError(f"{name}: {what} must be a sequence, got {type_name(given)}")
     return list(given)
@@ -227,13 +227,13 @@ def items(name: str, what: str, given: Any) -> list[Any]:
 
 @cache
 def cleaned(stem: str) -> str:
-    """A name in which all characters are those that names have."""
+    """A valid name, with other characters replaced."""
     stem = re.sub(r"[^\w.@]", "_", stem)
     return stem if stem[:1].isalpha() or stem[:1] == "_" else f"_{stem}"
 
 
 def fed(values: dict[Variable, Any]) -> dict[Variable, Tensor]:
-    """What is fed, as Tensors. Raises: RuntimeError for another shape or dtype than declared."""
+    """The fed values as Tensors. Raises: RuntimeError for another shape or dtype than declared."""
     found = {}
     for x, value in values.items():
         if value is None:

@@ -20,9 +20,9 @@ from tensorlib.program.ir.model import (
 
 
 def verify(program: Any) -> None:
-    """Checks a program: each variable is defined before it is read, in its block or one around it,
-    and written once but in place; operations are known and take what they are given; shapes and
-    dtypes are as the operations give them.
+    """Checks a program: each variable is defined before it is read, in its block or an enclosing
+    one, and written once except in place; operations exist and accept their arguments; shapes and
+    dtypes are those of the operations' results.
 
     Raises: ProgramError that names the call, the variable and the line; TypeError for no Program.
     """
@@ -31,7 +31,7 @@ def verify(program: Any) -> None:
 
 
 class Verifier:
-    """Goes through a program in the order in which it would run."""
+    """Visits the calls of a program in the order in which it would run."""
 
     def __init__(self, program: Any):
         self.program = program
@@ -39,7 +39,7 @@ class Verifier:
         self.visited: set[int] = set()
 
     def run(self) -> None:
-        """Raises: ProgramError for the first thing that is wrong."""
+        """Raises: ProgramError for the first fault."""
         names: set[str] = set()
         for block in self.program.blocks:
             for name, x in block.variables.items():
@@ -57,7 +57,7 @@ class Verifier:
                 raise ProgramError(f"verify: the output {x.name} is not defined")
 
     def check_value(self, x: Variable) -> None:
-        """Raises: ProgramError for a value that is not as its variable says."""
+        """Raises: ProgramError for a value that does not match its variable."""
         if not (x.value is None or isinstance(x.value, Tensor)):
             raise ProgramError(f"verify: the value of {x.name} is a {type(x.value).__name__}, and "
                                "no Tensor")
@@ -66,7 +66,7 @@ class Verifier:
                                f"{x.value.dtype.name}{list(x.value.shape)}")
 
     def block(self, block: Block) -> None:
-        """Checks the calls of a block; what they define is gone after it."""
+        """Checks the calls of a block, whose variables are undefined after it."""
         if block.index in self.visited:
             raise ProgramError(f"verify: block {block.index} belongs to several calls")
         self.visited.add(block.index)
@@ -104,7 +104,7 @@ class Verifier:
             self.defined.add(x)
 
     def operation(self, call: OpCall) -> None:
-        """Checks the arguments of an operation, and what it gives."""
+        """Checks the arguments and the results of an operation."""
         try:
             form = form_of_call(call)
         except UnknownType as error:
@@ -123,7 +123,7 @@ class Verifier:
         if call.in_place or form.run is None or is_untried(call.type) or any(
                 x.stack for x in (*call.reads(), *call.writes())):
             return
-        if not form.arguments and "device" in form.attributes:      # nothing is allocated for it
+        if not form.arguments and "device" in form.attributes:      # so that nothing is allocated
             call = OpCall(call.type, {}, call.outputs, {**call.attributes, "device": "meta"},
                           call.line)
         try:
@@ -135,7 +135,7 @@ class Verifier:
         self.results(call, found if is_several(found) else [found])
 
     def results(self, call: OpCall, found: list[Any]) -> None:
-        """Raises: ProgramError where an operation gives something else than its call says."""
+        """Raises: ProgramError if the results of an operation differ from those of its call."""
         if len(found) != len(call.outputs):
             raise self.error(call, f"gives {len(found)} results, not {len(call.outputs)}")
         for x, result in zip(call.outputs, found):
@@ -194,7 +194,7 @@ class Verifier:
                          "needs a condition of its variables that gives one bool")
 
     def agree(self, call: OpCall, *columns: list[Any]) -> None:
-        """Raises: ProgramError where variables that stand for one value differ."""
+        """Raises: ProgramError if variables for the same value differ."""
         for row in zip(*columns):
             known = [x for x in row if x is not None]
             for x in known[1:]:
@@ -204,7 +204,7 @@ class Verifier:
                                            f"{typed(x)} for one value")
 
     def require(self, call: OpCall, holds: bool, text: str) -> None:
-        """Raises: ProgramError unless something holds."""
+        """Raises: ProgramError unless a condition is true."""
         if not holds:
             raise self.error(call, text)
 
@@ -215,12 +215,12 @@ class Verifier:
 
 
 def is_untried(type: str) -> bool:
-    """Whether calls of a type are not tried on tensors without elements: those that draw, and those
-    that compute elements of numbers alone, on any device."""
+    """Whether calls of a type can't be tried on `meta`: random ones, and those that compute
+    elements from numbers on any device."""
     op = registered(type)
     return type in UNTRIED or op is not None and (
         op.draws is not None or op.reads_values and not op.arguments)
 
 
-# What only programs have, and has effects, or gives what is not among its arguments.
+# Calls that only programs have, with effects, or with results other than from their arguments.
 UNTRIED = {"optimizer_step", "set_grad", "get_grad", "placeholder", "check"}

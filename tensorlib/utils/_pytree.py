@@ -79,10 +79,12 @@ class GetAttrKey(NamedTuple):
 
 
 def of_dict(x):
+    """The values of a dict, and its keys."""
     return list(x.values()), list(x)
 
 
 def of_defaultdict(x):
+    """The values of a defaultdict, and what makes it one."""
     return list(x.values()), [x.default_factory, list(x)]
 
 
@@ -114,10 +116,12 @@ def sequence(context, back):
 
 
 def mapping(flatten, back):
+    """The kind of a mapping, by what flattens it, and what makes one of both."""
     return Node(flatten, back, with_mapping_keys(flatten))
 
 
 def nothing(x):
+    """The context of what has items alone."""
     return None
 
 

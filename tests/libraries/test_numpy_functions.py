@@ -21,6 +21,7 @@ W = RNG.uniform(1.1, 1.9, 4)
 M = RNG.uniform(0.2, 0.8, (3, 4))
 N = RNG.uniform(1.1, 1.9, (4, 3))
 C = RNG.uniform(0.2, 0.8, (2, 3, 4))
+Z = V + 1j * W
 FLAT = np.array([3.0, 1.0, 2.0, 0.5])
 HOLES = np.array([1.0, np.nan, 3.0, np.nan])
 WILD = np.array([1.0, np.nan, np.inf, -np.inf])
@@ -172,6 +173,12 @@ CASES |= {f: [(f, M), (lambda x, f=f: f(x, axes=(0, 1)), C)]
                     np.fft.ifftn, np.fft.rfftn, np.fft.irfftn)}
 CASES |= {f: [(f, V), (lambda x, f=f: f(x, axes=1), M)]
           for f in (np.fft.fftshift, np.fft.ifftshift)}
+
+# complex numbers, of which no part may be lost
+for _function in (np.conjugate, np.mean, np.average, np.var, np.std, np.linalg.norm, np.nan_to_num):
+    CASES[_function].append((_function, Z))
+for _function in (np.vdot, np.vecdot):
+    CASES[_function].append((_function, Z, 1j * Z))
 
 # what has no value to compare: texts
 TEXTS = {np.array_repr, np.array_str, np.array2string}

@@ -55,6 +55,8 @@ def test_edges():
         found = x.to(dtype).nan_to_num().tolist()
         assert found == np.nan_to_num(x.to(dtype).numpy()).tolist()
     assert tl.tensor([2, 3]).nan_to_num().tolist() == [2, 3]
+    z = tl.tensor([[complex(nan, 1), complex(inf, nan)], [1 + 2j, complex(2, -inf)]]).mT
+    assert z.nan_to_num().tolist() == np.nan_to_num(z.numpy()).tolist()
     assert tl.logaddexp(x, x).tolist()[:2] == [inf, -inf]
     y = x.clone().requires_grad_()
     tl.logaddexp(y, x).sum().backward()

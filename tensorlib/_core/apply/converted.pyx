@@ -1,7 +1,7 @@
-"""Wrappers of the functions of operations: they check tensors, and convert calls that have more
-arguments than the operation.
+"""Wrappers of the functions of operations: they check that arguments are tensors, and convert calls
+with more arguments than the operation has.
 
-As in operators.pyx each is made here once, closed over what it calls.
+As in operators.pyx each is made once, as a closure over the function that it calls.
 """
 
 from numbers import Number
@@ -15,7 +15,7 @@ from tensorlib._core.apply.operators cimport (
 from tensorlib._core.base cimport watch
 from tensorlib._core.base.dtypes cimport dtype as DType, dtype_object
 from tensorlib._core.base.watch cimport watched
-from tensorlib._core.interpreters.door cimport interpreted
+from tensorlib._core.interpreters.dispatch cimport interpreted
 from tensorlib._core.interpreters.foreign cimport (
     call_composite_proxy, call_runs_plain, is_tensor_like, may_override, overridden,
 )
@@ -29,12 +29,12 @@ from tensorlib._core.graph.op import declared
 
 def make_checked(str name, dict places, function, bint takes_out=False, op=None,
                  str between=None, bint widens=False, tuple factors=None):
-    """A plain function behind a check that the arguments at these places (by name) are Tensors.
+    """A Python function behind a check that the arguments at these positions (by name) are Tensors.
 
-    op: the record of one that a capture is offered as a whole. between: the keyword of a number
-    that may stand after the first tensor, as older versions of PyTorch took it. widens: half types
-    are computed in float32. factors: the keywords of a number that may stand before or after the
-    first tensor in the same way, and of one after both.
+    op: the record, if a capture is offered the function as a whole. between: the keyword of a
+    number that may be passed after the first tensor, as in older versions of PyTorch. widens: half
+    types are computed in float32. factors: the keywords of a number that may be passed before or
+    after the first tensor, also as in older versions, and of one after both.
     """
     def checked(*args, **kwargs):
         cdef bint seen = watched and not call_runs_plain(args, kwargs)
@@ -92,7 +92,7 @@ cdef object plain_function(object what, tuple args, dict kwargs):
 
 cdef inline object run_function(str name, object function, bint takes_out, bint widens, tuple args,
                                 dict kwargs):
-    """What a function in Python gives, or its `out` with that."""
+    """The result of a function in Python, or its `out` with the result."""
     cdef object out = None
     if takes_out and "out" in kwargs:
         out = kwargs.pop("out")
@@ -110,13 +110,13 @@ cdef inline object run_function(str name, object function, bint takes_out, bint 
 
 
 cdef object of_the_whole(error, str name):
-    """The error of an operation that a function calls, under the name of the function."""
+    """An error of an operation that a function calls, with the name of the function."""
     cdef str part = str(error).partition(":")[0]
     return renamed(error, part, name) if part.removesuffix("_") in declared else error
 
 
 cdef bint has_numbers_first(dict places, tuple factors, tuple args, dict kwargs) except -1:
-    """Whether numbers stand around the first of the tensors, as older versions took factors."""
+    """Whether numbers precede or follow the first tensor, as factors in older versions."""
     cdef list numbers = [i for i, x in enumerate(args) if isinstance(x, Number)]
     if len(args) - len(numbers) != len(places) or any(x in kwargs for x in factors):
         return False
@@ -124,7 +124,7 @@ cdef bint has_numbers_first(dict places, tuple factors, tuple args, dict kwargs)
 
 
 cdef bint are_tensors(dict places, tuple args, dict kwargs) except -1:
-    """Whether the arguments at these places are Tensors, and no other is of a class of its own."""
+    """Whether the arguments at these positions are Tensors, and no other argument overrides."""
     cdef Py_ssize_t place
     for argument, place in places.items():
         x = args[place] if place < len(args) else kwargs.get(argument)
@@ -147,10 +147,10 @@ cdef inline bint is_proxy_argument(object x) except -1:
 
 
 cdef object instead_of_tensors(function, str name, dict places, tuple args, dict kwargs):
-    """What a class of its own makes of a call with other arguments than Tensors.
+    """The result of a call with arguments other than Tensors by their class.
 
-    NotImplemented where the function itself does it. Raises: TypeError for an argument that is to
-    be a Tensor and is none.
+    NotImplemented if the function itself is to run. Raises: TypeError for an argument that should
+    be a Tensor.
     """
     done = overridden(function, args, kwargs)
     if done is not NotImplemented:
@@ -163,7 +163,7 @@ cdef object instead_of_tensors(function, str name, dict places, tuple args, dict
 
 
 def cast_at_once(call, tuple args, dict kwargs):
-    """What `to` gives for a dtype, a tensor or the CPU; NotImplemented for other arguments.
+    """The result of `to` for a dtype, a tensor or the CPU; NotImplemented for other arguments.
 
     call: the function of a tensor and a dtype, and of whether it is copied.
     """
@@ -195,12 +195,12 @@ def cast_at_once(call, tuple args, dict kwargs):
 
 def make_converted(str name, dict places, convert, call, int least, int most, bint in_place,
                    alone, at_once=None):
-    """`call`, the function of an operation, with its arguments as `convert` makes them of a call's.
+    """`call`, the function of an operation, with the arguments of a call converted by `convert`.
 
-    `convert` takes from `least` to `most` arguments by position, those at `places` Tensors. Where
-    it checks none, it is not asked for a call with `most`; nor for one tensor alone, which the
-    function `alone` does, if there is one, nor for what `at_once(call, args, kwargs)` does, which
-    gives NotImplemented of other calls.
+    `convert` takes from `least` to `most` arguments by position, of which those at `places` are
+    Tensors. It is skipped for calls with `most` arguments, if it checks none of them; for one
+    tensor, if there is a function `alone`; and for calls that `at_once(call, args, kwargs)`
+    handles, which returns NotImplemented for others.
     """
     cdef bint checks = bool(places), first_alone = tuple(places.values()) == (0,)
     def function(*args, **kwargs):
@@ -228,7 +228,7 @@ def make_converted(str name, dict places, convert, call, int least, int most, bi
         if not in_place and "out" in kwargs:
             out = kwargs.pop("out")
         try:
-            given = PyObject_Call(convert, args, kwargs)       # without a copy of the keywords
+            given = PyObject_Call(convert, args, kwargs)       # does not copy the keywords
         except BaseException as error:
             raise shown(error, convert, kwargs)
         if type(given) is list:

@@ -9,7 +9,7 @@ cdef object bind_watched(Op op, PyObject** args)
 cdef Tensor run_elementwise(Op op, PyObject** args)
 
 cdef inline object bind_elementwise(Op op, PyObject** args):
-    """Does an element-wise operation on tensors: the door for these, with a C array."""
+    """The entry point of element-wise operations, with a C array of tensors."""
     return bind_watched(op, args) if watched else run_elementwise(op, args)
 
 cdef tuple tuple_of(PyObject** args, int n)

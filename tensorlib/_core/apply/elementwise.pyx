@@ -16,7 +16,7 @@ from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport BOOLS, NEGATIVES, NOTHING, Op, ZEROS
-from tensorlib._core.interpreters.door cimport interpreted
+from tensorlib._core.interpreters.dispatch cimport interpreted
 from tensorlib._core.interpreters.foreign cimport all_run_plain, overridden
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.meta cimport is_meta
@@ -32,7 +32,7 @@ from tensorlib._core.base.warned import warn_of
 from tensorlib._core.interpreters.recording import UnsupportedDtype
 
 cdef enum:
-    LEAST_REPEATS = 8        # of an operand that is cast before
+    LEAST_REPEATS = 8        # of an operand that is cast in advance
 
 
 cdef extern from "Python.h":
@@ -42,7 +42,7 @@ cdef extern from "Python.h":
 
 
 cdef object bind_watched(Op op, PyObject** args):
-    """`bind_elementwise` where something observes operations."""
+    """`bind_elementwise` while something observes operations."""
     if all_run_plain(args, op.n_args):
         return run_elementwise(op, args)
     return interpreted(op, op.name, tuple_of(args, op.n_args), None, plain_elementwise, op)
@@ -93,7 +93,7 @@ cdef Tensor run_elementwise(Op op, PyObject** args):
 
 
 cdef inline bint lies_as(Tensor x, Tensor like) noexcept:
-    """Whether an operand is a number, or a run of elements whose dims are in the order of `like`'s.
+    """Whether an operand is a number, or contiguous with its dims in the order of those of `like`.
     """
     cdef int d
     if x.packed and like.packed or x.ndim_ == 0:
@@ -107,7 +107,7 @@ cdef inline bint lies_as(Tensor x, Tensor like) noexcept:
 
 
 cdef bint is_dense(Tensor x) noexcept:
-    """Whether the elements are one run of memory, in any order of dims."""
+    """Whether the elements are contiguous, in any order of dims."""
     cdef Py_ssize_t expected = 1, before
     cdef int d
     while expected < x.numel_:
@@ -122,7 +122,7 @@ cdef bint is_dense(Tensor x) noexcept:
 
 
 cdef inline bint is_whole(Op op, const Loop* loop, int dtype) noexcept:
-    """Whether the loop is the whole operation where all operands have this dtype."""
+    """Whether the loop is the whole operation if all operands have this dtype."""
     return (loop.run != NULL and not (op.to_float and KIND[dtype] < FLOAT_KIND)
             and (op.guard == NOTHING or KIND[dtype] >= FLOAT_KIND
                  or op.guard == BOOLS and dtype != BOOL)
@@ -130,7 +130,7 @@ cdef inline bint is_whole(Op op, const Loop* loop, int dtype) noexcept:
 
 
 cdef inline bint is_single(const Loop* loop, Tensor x, int i, const bint* is_scalar) noexcept:
-    """Whether a Python number beside runs of a half type is read as the float32 that it is."""
+    """Whether a Python number beside half types is read in float32, unrounded."""
     cdef int k
     for k in range(i):
         if is_scalar[k]:
@@ -141,19 +141,19 @@ cdef inline bint is_single(const Loop* loop, Tensor x, int i, const bint* is_sca
 
 cdef inline int run_runs(const Loop* loop, char** inputs, const bint* is_scalar, int single,
                          Tensor out) except -1:
-    """out := loop(inputs), of which one is a `single` number, or -1."""
+    """out := loop(inputs), where input `single` is a number (-1: none is)."""
     if single < 0:
         return run_loop(loop, inputs, is_scalar, out.data_pointer, out.numel_)
     return run_with_single(loop, inputs, single, out.data_pointer, out.numel_)
 
 
 cdef inline bint is_repeated(Tensor x, Py_ssize_t n) noexcept:
-    """Whether a packed operand is one number for n elements that does not lie there n times."""
+    """Whether a packed operand is a single number that is broadcast to n elements."""
     return x.ndim_ == 0 and n != 1 and not (x.is_scalar and n * ITEMSIZE[x.type] <= LINE)
 
 
 cdef int result_dtype(Op op, PyObject** args) except -1:
-    """The promoted dtype: within a category tensors with dims decide, then 0-d ones and numbers."""
+    """The promoted dtype: tensors with dims take precedence over 0-d ones and numbers."""
     cdef int decided[3]
     cdef int i, rank
     cdef Tensor x
@@ -169,7 +169,7 @@ cdef int result_dtype(Op op, PyObject** args) except -1:
 
 
 cdef int combine(str name, int higher, int lower) except -2:
-    """The dtype of a category above another one; -1 stands for a category without operands."""
+    """The dtype of two categories, of which the first takes precedence; -1: an empty one."""
     if higher < 0 or lower < 0:
         return max(higher, lower)
     if KIND[higher] >= KIND[lower]:
@@ -204,8 +204,7 @@ cdef Tensor apply_mixed(Op op, PyObject** args):
 
 
 cdef int run_cast(const TileLoops* program, PyObject** args, Tensor out) except -1:
-    """out := program(args). Operands that are broadcast are cast before: once, and not for each
-    tile."""
+    """out := program(args). Broadcast operands are cast in advance, once and not for each tile."""
     cdef PyObject* given[MAX_INPUTS]
     cdef list kept = None
     cdef Tensor x
@@ -242,7 +241,7 @@ cdef const TileLoops* program_for(Op op, PyObject** args, int promoted) except N
 
 
 cdef int check_no_bools(Op op, PyObject** args) except -1:
-    """Raises UnsupportedDtype where an argument is bool."""
+    """Raises UnsupportedDtype if an argument is bool."""
     cdef int i, found = 0
     for i in range(op.n_args):
         found += (<Tensor>args[i]).type == BOOL
@@ -252,8 +251,8 @@ cdef int check_no_bools(Op op, PyObject** args) except -1:
 
 
 cdef bint has_own_loop(Op op, PyObject** args, int dtype) noexcept:
-    """Whether there is a loop of a half type for operands that are all of it, or are numbers that
-    it can hold."""
+    """Whether there is a loop for a half type, and all operands have it or are numbers that it
+    can represent."""
     cdef Tensor x
     cdef int i
     if compute_dtype(dtype) == dtype or find_loop(op.loop, dtype).run == NULL:
@@ -272,7 +271,7 @@ cdef struct Rounding:
 
 
 cdef bint holds(int dtype, Tensor x) noexcept:
-    """Whether a number is the same in a half type as in float32."""
+    """Whether a half type represents a number exactly as float32 does."""
     cdef Rounding rounding
     rounding.number, rounding.source, rounding.target = x.data_pointer, x.type, dtype
     rounding.exact = False
@@ -291,7 +290,7 @@ cdef void round_number(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
 
 
 cdef int check_guard(Op op, Tensor x, int dtype) except -1:
-    """Raises for integers that the operation has no answer to; NumPy's loops would raise midway."""
+    """Raises for integers without a result, such as a divisor 0; NumPy's loops raise midway."""
     if is_meta(x) or computes_nothing():
         return 0
     if op.guard == ZEROS and has_zero(x):
@@ -325,14 +324,14 @@ cdef bint has_zero(Tensor x) except -1:
 
 
 cdef bint fits(Tensor x, int dtype) except -1:
-    """Whether a whole number is the same in another dtype of integers."""
+    """Whether an integer has the same value in another dtype of integers."""
     return cast(cast(x, dtype), INT64).item() == cast(x, INT64).item()
 
 
 cdef bint has_negative(Tensor x) except -1:
     """Whether an element is negative."""
     if is_unsigned(x.type):
-        return False                  # uint64 would wrap below
+        return False                  # the read below would wrap
     cdef Tensor whole = cast(x, INT64)
     cdef Tensor flat = whole if whole.packed else packed_copy(whole, INT64)
     cdef const int64_t* items = <const int64_t*>flat.data_pointer
@@ -344,7 +343,7 @@ cdef bint has_negative(Tensor x) except -1:
 
 
 cdef int output_dtype(Op op, const TileLoops* program, int promoted) noexcept:
-    """Half types come back as they went in; predicates give bool."""
+    """The dtype of the result: bool for predicates, and a half type if the operands have it."""
     cdef int computed = program.dtypes[op.n_args - 1]
     cdef int result = program_dtype(program)
     if result != computed:
@@ -353,8 +352,8 @@ cdef int output_dtype(Op op, const TileLoops* program, int promoted) noexcept:
 
 
 cdef Tensor new_arranged(Op op, PyObject** args, int dtype, int ndim, const Py_ssize_t* dims):
-    """An output whose dims are in the order in memory that those of the first input have; two that
-    it does not tell apart, as where it is broadcast, in that of the next one. As in PyTorch."""
+    """An output with the memory order of the dims of the first input. Dims whose order that does
+    not determine, such as broadcast ones, have the order in the next input. As in PyTorch."""
     cdef Tensor out = new_tensor(dtype, ndim, dims)
     cdef int[MAX_NDIM] order                         # from the innermost outwards
     cdef Py_ssize_t span = 1
@@ -371,13 +370,13 @@ cdef Tensor new_arranged(Op op, PyObject** args, int dtype, int ndim, const Py_s
             found = compare(op, args, ndim, dims, order[place], d)
             if found < 0:
                 break
-            if found > 0:                            # else the dims further in may tell
+            if found > 0:                            # else compare with dims further in
                 order[at], order[place] = order[place], d
                 at = place
     place = ndim
     for i in range(ndim if out.numel_ else 0):
         if dims[order[i]] > 1:
-            packed = packed or order[i] > place      # from here on: whether it is not
+            packed = packed or order[i] > place      # from here on: whether it is not row-major
             place = order[i]
     out.packed = not packed
     for i in range(ndim if packed else 0):
@@ -388,7 +387,7 @@ cdef Tensor new_arranged(Op op, PyObject** args, int dtype, int ndim, const Py_s
 
 cdef int compare(Op op, PyObject** args, int ndim, const Py_ssize_t* dims, int inner,
                  int outer) noexcept:
-    """Below 0 where one dim lies within another one, above 0 where it is the other way round."""
+    """Negative if dim `a` is inside dim `b` in memory, positive if outside, 0 if unknown."""
     cdef Tensor x
     cdef Py_ssize_t a, b
     cdef int i, lead
@@ -446,7 +445,7 @@ cdef int apply_into(Op op, PyObject** args, Tensor out) except -1:
 
 
 cdef bint run_in_runs(Op op, PyObject** args, Tensor out) except -1:
-    """out := op(args) by one loop, where all are runs of one dtype; False where they are not."""
+    """out := op(args) by one loop if all are contiguous and of one dtype; else False."""
     cdef Loop* loop = find_loop(op.loop, out.type)
     cdef char* pointers[MAX_ARITY]
     cdef bint is_scalar[MAX_ARITY]
@@ -477,13 +476,13 @@ cdef object apply_unary(Op op, object x):
 
 
 cdef object apply_binary(Op op, object a, object b):
-    """op(a, b) where at least one is a tensor; NotImplemented for types that can't be operands."""
+    """op(a, b), of which at least one is a tensor; NotImplemented for unsupported types."""
     cdef PyObject* args[2]
     cdef Tensor x, y
     if isinstance(a, Tensor):
         x = <Tensor>a
         if PyFloat_CheckExact(b) and KIND[x.type] == FLOAT_KIND:
-            y = number(b, number_dtype(op, 1, x.type))        # `x * 2.0` asks no further
+            y = number(b, number_dtype(op, 1, x.type))        # the case of `x * 2.0`
         else:
             y = <Tensor>b if isinstance(b, Tensor) else operand(op, 1, b, x)
     elif isinstance(b, Tensor):

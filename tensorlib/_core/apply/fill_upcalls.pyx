@@ -13,7 +13,7 @@ from tensorlib._core.base.upcalls cimport (
     setitem_function, upcalls,
 )
 from tensorlib._core.graph.attached cimport track_held
-from tensorlib._core.interpreters.door cimport called_whole, offered_method
+from tensorlib._core.interpreters.dispatch cimport called_whole, offered_method
 from tensorlib._core.interpreters.foreign cimport any_asks
 from tensorlib._core.interpreters.stack cimport called, effect, leaving
 from tensorlib._core.tensor.numbers cimport item_of
@@ -37,7 +37,7 @@ def fill_upcalls(*, needs_of, gradient_of, tangent_of, declare_all):
     upcalls.binary = binary_operator
     upcalls.inplace = inplace_operator
     upcalls.unary = unary_operator
-    # the casts let a function that takes a Tensor stand where the table says `object`
+    # casts, since the table has `object` where a function takes a Tensor
     upcalls.getitem = <getitem_function>getitem
     upcalls.setitem = <setitem_function>setitem
     upcalls.constructed = constructed
@@ -50,6 +50,6 @@ def fill_upcalls(*, needs_of, gradient_of, tangent_of, declare_all):
 
 
 cdef PyObject* owned(object value):
-    """A reference that the table holds for ever."""
+    """A new reference, which the table never releases."""
     Py_INCREF(value)
     return <PyObject*>value

@@ -14,7 +14,7 @@ from tensorlib._core.graph.op cimport Op
 from tensorlib._core.index.along cimport fits_flat, put_flat
 from tensorlib._core.index.basic cimport as_parts, basic_view
 from tensorlib._core.index.keys cimport Index, of_view, parse, put, take
-from tensorlib._core.interpreters.door cimport interpreted
+from tensorlib._core.interpreters.dispatch cimport interpreted
 from tensorlib._core.interpreters.foreign cimport call_proxy, runs_plain, to_write
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.tensor cimport (
@@ -32,7 +32,7 @@ cdef object getitem(Tensor x, object key):
 
 
 cdef int put_name(str name, Tensor x, error) except -1:
-    """Lets an error about a key begin with the name of the operation, and tell what it indexed."""
+    """Adds the name of the operation, and what was indexed, to an error about a key."""
     cdef str text = str(error).removeprefix("tensor: ").removeprefix("index: ")
     if not text.startswith(name):
         shape = f" (indexing shape {tuple(x.shape)})" if isinstance(error, IndexError) else ""
@@ -114,8 +114,8 @@ cdef int write(Tensor x, object key, object value) except -1:
                 raise
             raise TypeError(str(error)) from None
     values = to_write("setitem", "value must be a Tensor", value)
-    index = parse(x, key)                # what it converts may run code: `x` is read after it
-    if is_expanded(x):                   # what is written may not be: as by `x[key].fill_(value)`
+    index = parse(x, key)                # conversions may run code, so `x` is read afterwards
+    if is_expanded(x):                   # like `x[key].fill_(value)`, an error
         x, index = looked_up(x, index.basic), of_view(index)
     check_writable("setitem", x, grad)
     if not grad or not (requires_grad(x) or requires_grad(values)):
@@ -135,8 +135,8 @@ cdef int write(Tensor x, object key, object value) except -1:
 
 
 def is_plain_write(Tensor x, Tensor values, *others):
-    """Whether `values` may be written into `x` with nothing recorded, and nobody who looks: neither
-    these nor the others, the positions, are of a class that does operations itself."""
+    """Whether `values` may be written to `x` without recording or dispatch: grad mode and watchers
+    do not apply, and none of the tensors, positions included, is of an overriding class."""
     if watched & ~OVERRIDES or is_expanded(x) or mode().grad and (
             requires_grad(x) or requires_grad(values)):
         return False
@@ -148,7 +148,7 @@ def is_plain_write(Tensor x, Tensor values, *others):
 
 
 def write_over(str name, Tensor x, writes, *args):
-    """`x`, after `writes(x, *args)` wrote into it, where `is_plain_write`."""
+    """`x`, after `writes(x, *args)` wrote to it, for an `is_plain_write`."""
     check_writable(name, x, mode().grad)
     writes(x, *args)
     x.storage.version += 1
@@ -156,7 +156,7 @@ def write_over(str name, Tensor x, writes, *args):
 
 
 def write_flat(x, index, source, accumulate):
-    """`x`, after `put_`, where `is_plain_write` and nothing is to be converted; None elsewhere."""
+    """`x`, after `put_`, if it is an `is_plain_write` that needs no conversion; else None."""
     if not isinstance(x, Tensor) or not fits_flat(x, index, source, accumulate) or (
             not is_plain_write(x, source, index)):
         return None
@@ -167,8 +167,8 @@ def write_flat(x, index, source, accumulate):
 
 
 def write_key(str name, Tensor x, tuple key, Tensor values, bint adds):
-    """`x`, after values of its dtype went where a key of tensors picks, or were added there,
-    where `is_plain_write`. Raises: IndexError, RuntimeError, which name the operation."""
+    """`x`, after values of its dtype were written to, or added at, the positions of a key of
+    tensors, for an `is_plain_write`. Raises: IndexError, RuntimeError, naming the operation."""
     cdef Index index
     check_writable(name, x, mode().grad)
     try:
@@ -181,8 +181,8 @@ def write_key(str name, Tensor x, tuple key, Tensor values, bint adds):
 
 
 def write_masked(str name, Tensor x, Tensor mask, Tensor source):
-    """`x`, after elements of a source of its dtype went, in order, where a mask of its shape holds;
-    None where that is not plain. Raises: RuntimeError, which names the operation."""
+    """`x`, after elements of a source of its dtype were written, in order, where a mask of its
+    shape is true; None if that is not plain. Raises: RuntimeError, naming the operation."""
     if not fits_masked(x, mask, source) or not is_plain_write(x, source, mask):
         return None
     check_writable(name, x, mode().grad)

@@ -1,7 +1,7 @@
-"""Functions made of operations on half types: computed in float32, and rounded once at the end.
+"""Composed functions on half types: computed in float32, and rounded once at the end.
 
-Each operation rounds its result, so that a function made of several would round as often, and what
-lies between may overflow where the result does not.
+Each operation rounds its result, so a composition would round several times, and intermediate
+values could overflow though the result does not.
 """
 
 from tensorlib._core.base.dtypes cimport FLOAT32, dtype_id, dtype_object
@@ -10,15 +10,15 @@ from tensorlib._core.base.upcalls cimport TO, registered
 from tensorlib._core.interpreters.foreign cimport is_tensor_like
 from tensorlib._core.tensor.tensor cimport Tensor
 
-from _thread import _local as local   # of `threading`, which an import is not worth
+from _thread import _local as local   # avoids the import of `threading`
 
 cdef object SINGLE = dtype_object(FLOAT32)
 
 
 class Rounding(local):
-    """Which functions this thread lets keep float32. keeps: a function that says so, or None.
+    """The state of a thread. keeps: says which functions keep float32 results, or None.
 
-    casts: whether operations are given their float32 and half types in one dtype, by `autocast`.
+    casts: whether `autocast` casts float32 and half types to one dtype for operations.
     """
 
     keeps = None
@@ -29,13 +29,13 @@ rounding = Rounding()
 
 
 def are_cast(*tensors):
-    """Whether tensors of different dtypes go together all the same, since `autocast` casts them."""
+    """Whether tensors of different dtypes may be mixed, since `autocast` casts them."""
     return rounding.casts and all([
         x is None or x.dtype.name in ("float32", "float16", "bfloat16") for x in tensors])
 
 
 cdef object widened(object function, tuple args, dict kwargs):
-    """What a function gives; where its tensors are of one half type, computed in float32."""
+    """The result of a function; if its tensors are of one half type, computed in float32."""
     cdef bint found = False
     for x in args:
         if isinstance(x, Tensor):
@@ -51,14 +51,14 @@ cdef object widened(object function, tuple args, dict kwargs):
 
 
 def rounded_once(function):
-    """A function of tensors, which computes half types in float32."""
+    """A wrapper of a function of tensors, which computes half types in float32."""
     def made(*args, **kwargs):
         return widened(function, args, kwargs)
     return made
 
 
 cdef bint has_half(object x) except -1:
-    """Whether a value is a tensor of a half type, or has one among its parts."""
+    """Whether a value is a tensor of a half type, or contains one."""
     if isinstance(x, Tensor):
         return is_half((<Tensor>x).type)
     if isinstance(x, (tuple, list)):
@@ -67,7 +67,7 @@ cdef bint has_half(object x) except -1:
 
 
 cdef bint any_half(object parts) except -1:
-    """Whether one of the parts of a sequence is, or has, a tensor of a half type."""
+    """Whether an item of a sequence is, or contains, a tensor of a half type."""
     enter(b" in the arguments of a function")
     try:
         for part in parts:
@@ -79,7 +79,7 @@ cdef bint any_half(object parts) except -1:
 
 
 cdef object in_single(object function, tuple args, dict kwargs):
-    """`function` in float32, unless other tensors decide on the dtype, or `dtype=` on another."""
+    """`function` in float32, unless other tensors or `dtype=` determine another dtype."""
     cdef dict given = dict(kwargs)
     cdef object out = given.pop("out", None), dtype = given.get("dtype")
     cdef object half = half_of((args, tuple(given.values())))
@@ -110,7 +110,7 @@ cdef object half_of(object values):
 
 
 cdef int collect(object values, list found) except -1:
-    """Adds the floating tensors among values, and among their parts, to a list."""
+    """Adds the floating tensors in values, also nested ones, to a list."""
     enter(b" in the arguments of a function")
     try:
         for x in values:
@@ -124,17 +124,17 @@ cdef int collect(object values, list found) except -1:
 
 
 cdef object in_float32(object x):
-    """A value with each tensor of a half type in it as float32."""
+    """A value with its tensors of half types cast to float32."""
     return in_dtype(x, SINGLE, True)
 
 
 cdef object in_half(object x, object half):
-    """A value with each tensor of float32 in it as a half type."""
+    """A value with its tensors of float32 cast to a half type."""
     return in_dtype(x, half, False)
 
 
 cdef object in_dtype(object x, object dtype, bint from_half):
-    """A value with the tensors of half types in it, or of float32, as another dtype."""
+    """A value with its tensors of half types, or of float32, cast to another dtype."""
     if isinstance(x, (tuple, list)):
         enter(b" in the arguments of a function")
         try:

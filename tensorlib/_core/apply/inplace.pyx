@@ -1,7 +1,7 @@
-"""Writing in place: what may be written, and the history that a written tensor gets.
+"""In-place operations: which tensors may be written, and the new histories after a write.
 
-A write into a view changes its base as well, and every other view of that: all of them get their
-new history here.
+A write to a view also changes its base and every other view of that: all of them get a new grad_fn
+here.
 """
 
 from cpython.object cimport PyObject
@@ -19,7 +19,7 @@ from tensorlib._core.graph.modes cimport PACKED, mode
 from tensorlib._core.graph.node cimport Node, gradient_node
 from tensorlib._core.graph.op cimport Op, Rule
 from tensorlib._core.graph.saved cimport note_written
-from tensorlib._core.interpreters.door cimport interpreted
+from tensorlib._core.interpreters.dispatch cimport interpreted
 from tensorlib._core.interpreters.foreign cimport all_run_plain
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.tensor cimport (
@@ -33,7 +33,7 @@ from tensorlib._core.tiles.program cimport MAX_INPUTS
 from tensorlib._core.layout.reinterpret import as_real
 
 cdef bint is_expanded(Tensor x) noexcept:
-    """Whether several elements share one place in memory."""
+    """Whether several elements share an address, as in expanded tensors."""
     cdef int d
     for d in range(x.ndim_):
         if x.steps[d] == 0 and x.dims[d] > 1 and x.numel_:
@@ -54,14 +54,14 @@ cdef int check_writable(str name, Tensor x, bint recorded) except -1:
 
 
 cdef bint is_plainly_writable(Tensor x) noexcept:
-    """Whether nothing that `check_writable` looks for can be: most tensors are like this."""
+    """A fast test that `check_writable` can't fail, which holds for most tensors."""
     return (x.packed and x.storage.writable and not untracked(x.storage)
             and x.storage.born >= mode().epoch and not x.wants_grad and x.base_ is None
             and x.origin == ALONE)
 
 
 cdef int check_may_change(str name, Tensor x, bint recorded) except -1:
-    """Raises RuntimeError unless `x` may become another value, or the same under other sizes."""
+    """Raises RuntimeError unless `x` may get a new value, or the same one with other sizes."""
     if untracked(x.storage) and first_version()[0] == 0:
         raise RuntimeError(
             f"{name}: inplace update to inference tensor outside InferenceMode is not allowed; "
@@ -90,7 +90,7 @@ cdef str IN_FUNCTION_ENDS = (
 
 
 cdef int check_origin(str name, Tensor x) except -1:
-    """Raises RuntimeError for a write into a view that was not made alone, in a graph."""
+    """Raises RuntimeError for a write, in a graph, to a view that is one of several outputs."""
     if not (requires_grad(x) or x.base_ is not None and requires_grad(<Tensor>x.base_)):
         return 0
     if x.origin == UNRECORDED:
@@ -107,9 +107,9 @@ cdef int check_origin(str name, Tensor x) except -1:
 
 
 cdef list copied_from(Tensor x, Tensor source):
-    """The histories of `x` and its views once `x` is a copy of `source` (None: constants).
+    """The histories of `x` and its views after `x` becomes a copy of `source` (None: constants).
 
-    What `x` was before gets a gradient of zero.
+    The old value of `x` gets a gradient of zero.
     """
     cdef PyObject* args[2]
     cdef Tensor old = alias(x), fresh = alias(x)
@@ -120,7 +120,7 @@ cdef list copied_from(Tensor x, Tensor source):
 
 
 cdef object bind_inplace(Op op, PyObject** args):
-    """Does an element-wise operation that writes over its first tensor: the door for these."""
+    """The entry point of element-wise operations in place."""
     if watched and not all_run_plain(args, op.n_args):
         return interpreted(op, op.name + "_", tuple_of(args, op.n_args), None, plain_inplace, op)
     return run_inplace(op, args)
@@ -129,7 +129,7 @@ cdef object bind_inplace(Op op, PyObject** args):
 cdef object run_inplace(Op op, PyObject** args):
     """x := op(x, ...) of the tensors `args`, of which `x` is the first.
 
-    It is recorded as a new value of `x` and of the tensor it is a view of. `args` are changed.
+    It is recorded as a new value of `x` and of its base, if it is a view. `args` is modified.
     """
     cdef PyObject* before[MAX_INPUTS]        # what the graph records: the old value of `x`
     cdef list kept, histories
@@ -172,7 +172,7 @@ cdef object run_inplace(Op op, PyObject** args):
     for i in range(op.n_args):
         before[i] = <PyObject*>old if args[i] == <PyObject*>x else args[i]
     if mode().node_flags & PACKED:
-        fresh = computed(op, args, x)        # the hook is given the new value
+        fresh = computed(op, args, x)        # the hook gets the new value
         record(op, before, op.n_args, fresh, None)
         histories = new_histories(x, fresh)
         write_computed(op, x, fresh)
@@ -194,14 +194,14 @@ cdef object plain_inplace(object what, tuple args, dict kwargs):
 
 
 cdef Tensor computed(Op op, PyObject** args, Tensor x):
-    """What a write in place into `x` will put there, as a new tensor."""
+    """The value that an in-place write will store in `x`, as a new tensor."""
     cdef Tensor out = new_tensor(x.type, x.ndim_, x.dims)
     apply_into(op, args, out)
     return out
 
 
 cdef int write_computed(Op op, Tensor x, Tensor value) except -1:
-    """x := value, after hooks have run, which may have done anything to `x`."""
+    """x := value, after hooks have run, which may have changed `x` in any way."""
     if x.type != value.type or not same_shape(x, value):
         raise RuntimeError(f"{op.name}_: a saved tensor pack hook changed the tensor's layout")
     copy_into(x, value)
@@ -210,20 +210,20 @@ cdef int write_computed(Op op, Tensor x, Tensor value) except -1:
 
 
 cdef bint meets(Tensor x, Tensor other) noexcept:
-    """Whether a write into `x` may change `other`."""
+    """Whether a write to `x` may change `other`."""
     return other.storage is x.storage and (
         other.data_pointer == x.data_pointer or may_overlap(other, x))
 
 
 cdef Tensor as_it_was(Tensor x):
-    """A copy of a value that is about to change, in its place in the graph."""
+    """A copy of a value that is about to change, with its place in the graph."""
     cdef Tensor copy = packed_copy(x, x.type)
     copy.grad_node, copy.slot = gradient_node(x), x.slot
     return copy
 
 
 cdef bint value_is_kept(Op op, PyObject** args):
-    """Whether a rule that will run needs the value that is about to be overwritten."""
+    """Whether a gradient rule that will run needs the value that is about to be overwritten."""
     cdef unsigned int mask = 0, own = 0
     cdef int i
     for i in range(op.n_args):
@@ -235,17 +235,17 @@ cdef bint value_is_kept(Op op, PyObject** args):
 
 
 cdef int rebase(Tensor x, Tensor fresh) except -1:
-    """Gives `x` the history of `fresh`, the value just written into its memory."""
+    """Gives `x` the history of `fresh`, the value that was written to its memory."""
     take_histories(new_histories(x, fresh))
     return 0
 
 
 cdef list new_histories(Tensor x, Tensor fresh):
-    """Each tensor that gets a new history where `x` becomes `fresh`, one that has it, and hooks.
+    """The tensors that get a new history when `x` becomes `fresh`, each with a tensor that has it.
 
-    If `x` is a view, the base becomes itself with that value written in, and every live view of the
-    base becomes a view of that. Nothing is changed here: what can fail comes before the write, and
-    `take_histories` after it.
+    If `x` is a view, the base becomes itself with that value written into it, and every live view
+    of the base a view of that. Nothing is changed here, since this may fail: `take_histories`
+    follows after the write.
     """
     cdef Tensor base = x, new_base = fresh, view
     cdef list histories
@@ -262,9 +262,9 @@ cdef list new_histories(Tensor x, Tensor fresh):
 
 
 cdef void take_histories(list histories) noexcept:
-    """Makes each tensor what its new history says, after the write; None: there is nothing new.
+    """Sets the new histories after the write; None: there are none.
 
-    It allocates nothing: after a write nothing may fail.
+    It does not allocate, since nothing may fail after a write.
     """
     cdef Tensor x, seen
     cdef list followed
@@ -273,18 +273,18 @@ cdef void take_histories(list histories) noexcept:
     for x, seen, followed in histories:
         if seen.grad_node is not None:
             note_written(<Node>seen.grad_node, seen.storage)
-        if x is None:                        # on the way to the history of the base
+        if x is None:                        # an intermediate one, of the base
             continue
         if seen.grad_node is not None and (<Node>seen.grad_node).tracked:
             track_tensor(x)
         set_history(x, seen, followed)
 
 
-# The hook of `retain_grad` follows a tensor to its new node: `follow` comes before the write, since
-# it may fail; `set_history` after it.
+# The hook of `retain_grad` moves to the new node of its tensor: `follow` is called before the
+# write, since it may fail, `set_history` after it.
 
 cdef list follow(Tensor x, Tensor seen):
-    """Hooks to the node of `seen` what keeps the gradient of `x`; the keys of that at its old node.
+    """Adds the retain_grad hook of `x` to the node of `seen`; returns its key at the old node.
     """
     cdef list keys = []
     if not x.keeps_grad or x.grad_node is None or seen.grad_node is None:
@@ -297,7 +297,7 @@ cdef list follow(Tensor x, Tensor seen):
 
 
 cdef void set_history(Tensor x, Tensor seen, list followed) noexcept:
-    """Gives `x` the place in the graph that `seen` has, after `follow`."""
+    """Gives `x` the grad_fn of `seen`, after `follow`."""
     if followed:
         for key in followed:
             (<dict>(<Node>x.grad_node).hooks).pop(key, None)
@@ -305,7 +305,7 @@ cdef void set_history(Tensor x, Tensor seen, list followed) noexcept:
 
 
 cdef Tensor view_scatter_record(Tensor base, Tensor view, Tensor value):
-    """The base with its view replaced by `value`: recorded only, the memory holds it already."""
+    """The base with its view replaced by `value`: only recorded, as the memory holds it already."""
     cdef PyObject* args[2]
     cdef Tensor old = alias(base), new
     old.grad_node, old.slot = base.grad_node, base.slot
@@ -330,14 +330,14 @@ cdef Tensor strided_record(Tensor base, Tensor new_base, Tensor view):
 
 
 cdef bint share_parts(Tensor a, Tensor b) noexcept:
-    """Whether tensors are of one dtype, or one has the parts of the other's complex numbers."""
+    """Whether tensors have one dtype, or one that of the parts of the other's complex numbers."""
     return a.type == b.type or (
         KIND[a.type] == COMPLEX_KIND and real_of(a.type) == b.type
         or KIND[b.type] == COMPLEX_KIND and real_of(b.type) == a.type)
 
 
 cdef Tensor in_parts(Tensor x):
-    """Complex numbers as pairs of their parts, with their history; real ones as they are."""
+    """A complex tensor viewed as real pairs, with its history; a real one itself."""
     cdef PyObject* args[1]
     if KIND[x.type] != COMPLEX_KIND:
         return x
@@ -348,7 +348,7 @@ cdef Tensor in_parts(Tensor x):
 
 
 cdef Tensor of_parts(Tensor x, Tensor like):
-    """What a complex tensor shows, with the history of the pairs `x`."""
+    """A complex view of the pairs `x`, with their history."""
     cdef PyObject* args[1]
     cdef Tensor out = alias(like)
     args[0] = <PyObject*>x
@@ -357,7 +357,7 @@ cdef Tensor of_parts(Tensor x, Tensor like):
 
 
 def refuse_stale(g, maker):
-    """Raises RuntimeError: the gradient of a view that does not know what it shows."""
+    """Raises RuntimeError: the gradient of a view whose position in its base is unknown."""
     raise RuntimeError(
         f"backward: an output of {maker} is a view whose base, or another view of its base, was "
         f"modified inplace. It {IN_FUNCTION_ENDS}")
@@ -369,7 +369,7 @@ STALE.add_rule("input", refuse_stale, names=("g", "maker"))
 
 
 cdef Tensor stale_record(Tensor base, Tensor new_base, Tensor view):
-    """A view made by a `Function` whose base has changed: its gradient is refused."""
+    """The node of a view that a `Function` made and whose base has changed: its gradient raises."""
     cdef PyObject* args[1]
     cdef Tensor new = alias(view)
     maker = "a custom Function" if view.grad_node is None else view.grad_node.name()
@@ -379,6 +379,6 @@ cdef Tensor stale_record(Tensor base, Tensor new_base, Tensor view):
 
 
 cdef tuple place_in(Tensor base, Tensor view):
-    """Where a view lies in its base: sizes, strides and offset, and the strides of the base."""
+    """The sizes, strides and offset of a view in its base, and the strides of the base."""
     return (tuple(view.shape), view.stride(), view.storage_offset(), base.stride(),
             base.storage_offset())

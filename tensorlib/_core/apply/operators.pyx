@@ -1,6 +1,6 @@
-"""How operations are called: operator slots, and the compiled function of each `Op`.
+"""Calls of operations: operator slots, and the compiled function of each `Op`.
 
-The function of each is made once, closed over its record: a hot operation runs no Python frame.
+Each function is made once, as a closure over its record; hot operations run no Python frame.
 """
 
 from numbers import Number
@@ -23,7 +23,7 @@ from tensorlib._core.base.upcalls cimport MATMUL, OpSlot, upcalls
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
-from tensorlib._core.interpreters.door cimport interpreted
+from tensorlib._core.interpreters.dispatch cimport interpreted
 from tensorlib._core.interpreters.foreign cimport (
     call_proxy, call_proxy_in_place, call_runs_plain, is_tensor_like, may_override, overridden,
     runs_plain, to_write,
@@ -68,10 +68,10 @@ cdef object inplace_operator(OpSlot which, object a, object b):
 
 # ---- compiled functions --------------------------------------------------------------------------
 
-# An error for a wrong number of arguments says what is wanted.
+# Errors for a wrong number of arguments say which are expected.
 
 cdef int check_count(str name, int wanted, tuple more, object last) except -1:
-    """Raises unless `last`, the last of the wanted arguments, was given and no more."""
+    """Raises unless the arguments up to `last`, and no more, were given."""
     if more or last is ...:
         raise TypeError(f"{name}: takes {wanted} {'argument' if wanted == 1 else 'arguments'}, got "
                         + (f"{wanted + len(more)}" if more else "fewer"))
@@ -79,14 +79,14 @@ cdef int check_count(str name, int wanted, tuple more, object last) except -1:
 
 
 cdef object call_out(Op op, tuple args, object out):
-    """An element-wise operation into `out`."""
+    """An element-wise operation with `out=`."""
     for x in args:
         if may_override(x):
             done = overridden(op.function, args, {"out": out})
             if done is not NotImplemented:
                 return done
     if watched:
-        as_tensors(op, args)                   # refuses what no form that writes takes
+        as_tensors(op, args)                   # raises for invalid operands
         return interpreted(op, op.name, args, {"out": out}, plain_out, op)
     return apply_out(op, args, out)
 
@@ -98,8 +98,8 @@ cdef object plain_out(object what, tuple args, dict kwargs):
 def make_elementwise(Op op, bint in_place=False, str option=None, convert=None):
     """The function of an element-wise operation or, `in_place`, its method `NAME_`.
 
-    Its arguments go by the names of its record. option: a keyword of a binary operation, one of
-    `OPTIONS`; `convert` is asked for a call that gives it, see `call_optioned`.
+    Its arguments have the names in the record. option: a keyword of a binary operation, one of
+    `OPTIONS`; calls with it are converted by `convert`, see `call_optioned`.
     """
     if op.arguments == ("input",):
         def function(input=..., *more, out=None):
@@ -153,7 +153,7 @@ cdef object call_binary(Op op, bint in_place, object a, object b, tuple more, ob
 
 
 cdef object call_nary(Op op, bint in_place, tuple args, dict kwargs, object out):
-    """A call with three and more tensors, or with names of their own."""
+    """A call with three or more tensors, or with names other than `input` and `other`."""
     cdef PyObject* given[MAX_INPUTS]
     cdef list tensors
     cdef int i
@@ -178,7 +178,7 @@ cdef object call_nary(Op op, bint in_place, tuple args, dict kwargs, object out)
 
 
 cdef tuple by_position(Op op, tuple args, dict kwargs):
-    """Moves tensor arguments that were given by keyword to their places."""
+    """Moves tensor arguments that were given by keyword to their positions."""
     cdef list placed = list(args)
     for name in op.arguments[len(args):]:
         if name not in kwargs:
@@ -189,7 +189,7 @@ cdef tuple by_position(Op op, tuple args, dict kwargs):
 
 cdef object call_optioned(Op op, object public, object convert, bint in_place, object a, object b,
                           tuple more, object out, str option, object value):
-    """A call of a binary operation: where the option is given, as `convert` says."""
+    """A call of a binary operation; with the option, converted by `convert`."""
     cdef object given
     if option == "alpha" and value is ... and len(more) == 1 and is_number(b) and (
             is_tensor_like(more[0])):
@@ -208,7 +208,7 @@ cdef object call_optioned(Op op, object public, object convert, bint in_place, o
                 and (not watched or runs_plain(a) and runs_plain(b))
                 and (<Tensor>a).type == (<Tensor>b).type
                 and KIND[(<Tensor>a).type] >= (INTEGER_KIND if type(value) is int else FLOAT_KIND)
-                and hasattr(convert, "by_factor")):        # which one from outside need not have
+                and hasattr(convert, "by_factor")):        # which operations from outside may lack
             return add_times(form_name(op, in_place), convert.by_factor, in_place, a, b, value)
         if not in_place and isinstance(a, Number):        # `div(7, 2, rounding_mode="floor")`
             a = operand(op, 0, a, <Tensor>b if isinstance(b, Tensor) else None)
@@ -220,9 +220,9 @@ cdef object call_optioned(Op op, object public, object convert, bint in_place, o
 
 
 cdef object add_times(str name, tuple by_factor, bint in_place, object a, object b, object alpha):
-    """What `convert` would make of it: a + alpha * b, or a - alpha * b, in one pass.
+    """A fast path for `convert`: a + alpha * b, or a - alpha * b, in one pass.
 
-    by_factor: the record of the operation, and whether alpha is taken with the other sign.
+    by_factor: the record of the operation, and whether alpha is negated.
     """
     require_factor(name, "alpha", alpha, dtype_object((<Tensor>a).type))
     cdef Op op = <Op>by_factor[0]
@@ -241,14 +241,14 @@ cdef bint is_number(object x) except -1:
 
 
 cdef int warn_of_place(str name, str option) except -1:
-    """Warns that a number stood by the first tensor, where older versions of PyTorch took it."""
+    """Warns of a number next to the first tensor, where older versions of PyTorch took it."""
     warn_of(f"{name}: a number between the tensors is deprecated, give it as {option}=")
     return 0
 
 
 cdef object run_instead(str name, list given, bint in_place, object out):
     """Runs another operation on a tensor, in the form that was called: plain, in place or with
-    `out`."""
+    `out=`."""
     if not is_tensor_like(given[1]):
         raise TypeError(f"{name}: input must be a Tensor, not {with_remedy(given[1])}")
     function = getattr(given[0], "inplace", None) if in_place else given[0]
@@ -261,7 +261,7 @@ cdef object run_instead(str name, list given, bint in_place, object out):
 
 
 cdef object write_in_place(Op op, tuple given, object out):
-    """The tensor that is first, after the operation on it and the other arguments is in it."""
+    """The first tensor, after the result of the operation was written to it."""
     cdef PyObject* args[MAX_INPUTS]
     cdef list tensors
     cdef int i
@@ -272,7 +272,7 @@ cdef object write_in_place(Op op, tuple given, object out):
     for x in given:
         if may_override(x):
             public = getattr(Tensor, op.name + "_", None)
-            if public is None:      # what stands for a call with an option, which was offered
+            if public is None:      # of a call with an option, which was dispatched already
                 break
             done = overridden(public, given, None)
             if done is not NotImplemented:
@@ -284,16 +284,16 @@ cdef object write_in_place(Op op, tuple given, object out):
 
 
 cdef str wrong_arguments(str name, Op op, tuple args, dict kwargs):
-    """The error for other arguments than those of an element-wise operation."""
+    """The error for wrong arguments of an element-wise operation."""
     cdef str more = f" and {list(kwargs)}" if kwargs else ""
     return (f"{name}: takes {op.n_args} argument{'' if op.n_args == 1 else 's'} "
             f"({', '.join(op.arguments)}), got {len(args)}{more}")
 
 
 def make_product(int a_ndim=0, int b_ndim=0, str second="other"):
-    """The maker of a product's function, which takes tensors of these numbers of dims (0: any).
+    """The maker of a product's function, for tensors with these numbers of dims (0: any).
 
-    `second` is what PyTorch calls the second tensor.
+    `second` is PyTorch's name of the second tensor.
     """
     def maker(Op op):
         def function(input=None, other=None, *, out=None, **named):
@@ -343,12 +343,12 @@ cdef dict WHOLE = {"dim": None, "keepdim": False}
 
 
 def make_reduction(Op op):
-    """The function of a reduction over any dims whose forward is compiled."""
+    """The function of a reduction over any dims with a compiled forward function."""
     cdef object forward = op.forward
     cdef bint takes_dtype = "dtype" in op.attributes
     def function(input, dim=None, keepdim=False, *, dtype=None, out=None):
         if not isinstance(input, Tensor):
-            return refused(op, (input,), {                 # what is given, and nothing else
+            return refused(op, (input,), {                 # the given arguments only
                 key: x for key, x, usual in (("dim", dim, None), ("keepdim", keepdim, False),
                                              ("dtype", dtype, None), ("out", out, None))
                 if x is not usual})
@@ -453,7 +453,7 @@ cdef object bind_others(Op op, tuple args, dict kwargs):
 
 
 cdef object bind(Op op, tuple args, dict kwargs):
-    """Does an operation on canonical arguments: the door for all that is not element-wise."""
+    """The entry point of operations that are not element-wise, with canonical arguments."""
     if watched and not call_runs_plain(args, kwargs):
         return interpreted(op, op.name, args, kwargs, plain_general, op)
     return run_general(op, args, kwargs)
@@ -464,7 +464,7 @@ cdef object plain_general(object what, tuple args, dict kwargs):
 
 
 cdef object run_general(Op op, tuple args, dict kwargs):
-    """Runs and records an operation, or stores what it gives in `out`."""
+    """Runs and records an operation, or stores its result in `out`."""
     cdef object out = None
     if kwargs and "out" in kwargs:
         if not op.takes_out:

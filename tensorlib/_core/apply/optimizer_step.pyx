@@ -1,12 +1,12 @@
-"""One step of an optimiser with all parameters of a group, by one call.
+"""One step of an optimiser on all parameters of a group, in one call.
 
-`run_update` takes any step. What can fail, or can run code of the user's, comes before the first
-write.
+`run_update` takes any step. Everything that can fail or run user code comes before the first write.
 
 A model is trained by many steps with the same parameters, states and options; only the gradients
-are new, and laid out as they were. A `Prepared` keeps what a step found: the memory of the operands
-and the numbers of the formula. Each step first looks whether all of that still holds; where it does
-not, nothing was written, and `run_update` takes the step. So 4 small parameters take half the time.
+are new, with the same layout. A `Prepared` keeps what a step determined: the addresses of the
+operands and the numbers of the formula. The next step first checks whether all of that still holds;
+if not, nothing was written, and `run_update` takes the step. This halves the time of a step on 4
+small parameters.
 """
 
 cimport cython
@@ -30,7 +30,7 @@ from tensorlib._core.tiles.update cimport MAX_NUMBERS, Job, Update, Whole, run_j
 from tensorlib._core.base.error_names import type_name
 
 cdef enum:
-    MOST = 1024              # parameters of a prepared step; looking at more is as slow as planning
+    MOST = 1024              # parameters of a prepared step; checking more is as slow as planning
 
 
 def chosen(dict group, tuple options):
@@ -42,11 +42,11 @@ def run_update(Update update, dict group, states, begin, numbers):
     """Takes one step with each parameter of a group that has a gradient.
 
     states: the dict of states of each parameter; where one is missing, `begin(group, p)` makes it.
-    numbers: gives the dict of numbers for a group, a count of steps and a parameter's states. It is
-    called once for each count or, if the update has some `each`, for each parameter. The count is
-    that of the state `step`, with this one; without such a state it is 1 for a parameter whose
-    states were made just now, else 2. Raises: TypeError, RuntimeError; then nothing was written but
-    new states.
+    numbers: returns the dict of numbers for a group, a count of steps and a parameter's states. It
+    is called once for each count or, if the update has some `each`, for each parameter. The count
+    is that of the state `step`, including this step; without such a state it is 1 for a parameter
+    with new states, else 2. Raises: TypeError, RuntimeError; then nothing was written but new
+    states.
     """
     cdef list tensors = []           # of each parameter: its operands, and the count or None
     cdef Py_ssize_t most, n
@@ -76,7 +76,7 @@ def run_update(Update update, dict group, states, begin, numbers):
 
 cdef int gather(Update update, tuple params, dict group, states, begin, numbers, list tensors,
                 double* table) except -1:
-    """Finds the operands of each parameter, and its numbers: here the user's code runs."""
+    """Finds the operands of each parameter, and its numbers; this may run user code."""
     cdef Tensor x
     cdef double step, last = -1
     cdef bint fresh, known = False
@@ -125,7 +125,7 @@ cdef int fill_numbers(Update update, double* table, given) except -1:
 
 
 cdef bint is_complete(Update update, state) except -1:
-    """Whether a parameter has all states that the update takes, and the numbers beside them."""
+    """Whether a parameter has all states and numbers that the update takes."""
     if not update.counts and not update.states:
         return True
     if not isinstance(state, dict):
@@ -139,7 +139,7 @@ cdef bint is_complete(Update update, state) except -1:
 
 
 cdef double counted(Update update, count) except? -1:
-    """The number that a state `step` holds."""
+    """The value of a state `step`."""
     cdef Tensor x
     if isinstance(count, Tensor):
         x = <Tensor>count
@@ -155,7 +155,7 @@ cdef double counted(Update update, count) except? -1:
 
 
 cdef int part_from_written(Update update, list tensors, Py_ssize_t n) except -1:
-    """Copies gradients that share memory with what will be written, and those in another order."""
+    """Copies gradients that overlap with what will be written, or are in another memory order."""
     cdef int stride = update.frame.n_inputs + 2, i
     cdef Py_ssize_t row
     cdef bint copied
@@ -225,7 +225,7 @@ cdef str named(Update update, int i):
 
 cdef int plan_jobs(Update update, list tensors, Py_ssize_t n, const double* table,
                    Job* jobs) except -1:
-    """Plans the work on all parameters; then notes it as done."""
+    """Plans the work on all parameters, runs it, and counts the writes."""
     cdef int stride = update.frame.n_inputs + 2, i
     cdef Py_ssize_t row
     cdef PyObject* inputs[MAX_INPUTS]
@@ -264,17 +264,17 @@ cdef int count_step(Tensor count) noexcept:
 @cython.final
 @cython.binding(False)            # methods check their `self`
 cdef class Prepared:
-    """What the steps of one group of parameters have in common. `prepare` makes it."""
+    """The common part of the steps of one group of parameters, made by `prepare`."""
 
     cdef Update update
     cdef dict group
     cdef list params                 # of the group
-    cdef tuple members               # and what is in it
+    cdef tuple members               # the items of that list
     cdef list rows                   # of each parameter with a gradient: [states ..., p, count]
     cdef list options                # of the group: name, value, name, value, ...
     cdef Whole* jobs
     cdef double table[MAX_NUMBERS]
-    cdef double step                 # of which the table has the numbers; -1 for none
+    cdef double step                 # the step whose numbers are in the table; -1: none
     cdef bint busy
     cdef readonly bint used          # whether it has taken a step
 
@@ -282,13 +282,13 @@ cdef class Prepared:
         free(self.jobs)
 
     def run(self, dict group, states, numbers):
-        """Takes a step, as `run_update` does; False where it does not, and nothing was written."""
+        """Takes a step, as `run_update` does; False if it can't, and nothing was written."""
         cdef Py_ssize_t n = len(self.rows)
         if self.busy or group is not self.group or not self.has_options():
             return False
         if not self.has_states(states):
             return False
-        self.busy = True             # others may run while the numbers are found, and without GIL
+        self.busy = True             # other threads may run during `numbers`, and without GIL
         try:
             if not self.has_numbers(states, numbers) or not self.has_operands():
                 return False
@@ -300,9 +300,9 @@ cdef class Prepared:
             self.busy = False
 
     def take_options(self, Update update, dict group):
-        """Whether another step with this update and the group's options can be as those before.
+        """Whether another step with this update and the group's options can be prepared.
 
-        It then has these options from now on.
+        These become its options.
         """
         cdef list options = fixed_options(group)
         if options is None or self.busy or update is not self.update or (
@@ -312,7 +312,7 @@ cdef class Prepared:
         return True
 
     cdef bint has_options(self):
-        """Whether the options of the group are the objects that they were."""
+        """Whether the options of the group are still the same objects."""
         cdef Py_ssize_t place = 0, i = 0, n = len(self.options)
         cdef PyObject* name
         cdef PyObject* value
@@ -325,7 +325,7 @@ cdef class Prepared:
         return i == n
 
     cdef bint has_states(self, states) except -1:
-        """Whether the group has the parameters that it had, and these the states."""
+        """Whether the group still has the same parameters, and these the same states."""
         cdef Py_ssize_t i = 0, k
         cdef list row
         cdef Tensor x
@@ -348,7 +348,7 @@ cdef class Prepared:
         return True
 
     cdef bint has_row(self, list row, states) except -1:
-        """Whether the states of a parameter are the tensors that they were."""
+        """Whether the states of a parameter are still the same tensors."""
         cdef Py_ssize_t k
         state = states.get(row[-2])
         if not isinstance(state, dict):
@@ -359,7 +359,7 @@ cdef class Prepared:
         return not self.update.counts or (<dict>state).get("step") is row[-1]
 
     cdef bint has_numbers(self, states, numbers) except -1:
-        """Whether one set of numbers is for all parameters; it is there then."""
+        """Whether one set of numbers serves all parameters, after computing it."""
         cdef double step = 2
         cdef list row
         if self.update.counts:
@@ -375,8 +375,8 @@ cdef class Prepared:
         return True
 
     cdef bint has_operands(self) except -1:
-        """Whether all operands can be read and written in one run, where they were, and no write
-        reaches what is still to be read of a gradient."""
+        """Whether all operands are contiguous, at the same addresses, and no write overlaps with a
+        gradient that is still to be read."""
         cdef Py_ssize_t i
         cdef int k, n = len(self.update.states)
         cdef list row
@@ -403,7 +403,7 @@ cdef class Prepared:
         return True
 
     cdef int note_writes(self) except -1:
-        """Counts the step, and the writes into all that it changes."""
+        """Counts the step, and the in-place writes of all tensors that it changes."""
         cdef int k, n = len(self.update.states)
         cdef list row
         for row in self.rows:
@@ -416,10 +416,10 @@ cdef class Prepared:
 
 
 def prepare(Update update, dict group, states):
-    """What the next steps of a group have in common with one that was taken; None if nothing.
+    """A `Prepared` for the next steps of a group, after one that was taken, or None.
 
-    That is so where each operand is one run of float32 or float64, the numbers follow from the
-    options and the count of steps, and one loop does the update.
+    Each operand must be contiguous and of float32 or float64, the numbers must depend only on the
+    options and the count of steps, and one loop must do the update.
     """
     cdef Prepared self
     cdef list rows = [], row, options = fixed_options(group)
@@ -465,7 +465,7 @@ def prepare(Update update, dict group, states):
 
 
 cdef inline bint is_like(Tensor x, Tensor like) noexcept:
-    """Whether a tensor is one run of elements in memory, as many as `like` has, of its dtype."""
+    """Whether a tensor is contiguous, with the dtype and number of elements of `like`."""
     return x.packed and x.type == like.type and same_shape(x, like) and not is_meta(x)
 
 
@@ -475,7 +475,7 @@ cdef bint is_run(Tensor x, Tensor like) noexcept:
 
 
 cdef list fixed_options(dict group):
-    """Names and values of a group's options; None where one may change and stay the same object."""
+    """Names and values of a group's options; None if one of them is mutable."""
     cdef list found = []
     for name, value in group.items():
         if name != "params" and not is_fixed(value):

@@ -1,4 +1,4 @@
-"""The `out=` argument: results that are written into a tensor of the caller's."""
+"""The `out=` argument: results that are written to a tensor of the caller."""
 
 from cpython.object cimport PyObject
 
@@ -41,10 +41,10 @@ cdef object apply_out(Op op, tuple args, object out):
 
 
 cdef Tensor target_for(str name, list tensors, Tensor out, int ndim, const Py_ssize_t* dims):
-    """`out`, after it was checked; for one of another shape what it is to become.
+    """`out`, after it was checked; for one of another shape the tensor that it is to become.
 
-    That lies over the memory of `out` where it suffices, as PyTorch's does: `out=buffer[:0]` fills
-    the buffer.
+    That uses the memory of `out` if it is large enough, as in PyTorch: `out=buffer[:0]` fills the
+    buffer.
     """
     cdef Tensor x, made
     for x in tensors:
@@ -78,7 +78,7 @@ def store_out(str name, tuple inputs, Tensor result, out):
 
 
 def store_outs(str name, tuple inputs, tuple results, tuple outs):
-    """Puts each result into its `out`; where one can't be, none is."""
+    """Puts each result into its `out`; if one of them can't be, none is."""
     cdef list tensors = [x for x in inputs if isinstance(x, Tensor)], stores = []
     cdef Tensor result, source, target, out
     for result, given in zip(results, outs):

@@ -47,7 +47,7 @@ for _id in range(N_DTYPES):
     type_nums[_id] = (np.dtype(np.uint16) if _id == BFLOAT16 else to_numpy_dtype(_id)).num
     if _id != BFLOAT16:
         ids[type_nums[_id]] = _id
-ids[np.dtype(np.longlong).num] = from_numpy_dtype(np.longlong)   # a second int64 on Linux
+ids[np.dtype(np.longlong).num] = from_numpy_dtype(np.longlong)   # another int64 on Linux
 ids[np.dtype(np.ulonglong).num] = from_numpy_dtype(np.ulonglong)
 
 cdef const char** FORMATS = ["?", "B", "b", "h", "i", "q", "H", "I", "Q", "e", NULL, "f", "d",
@@ -182,7 +182,7 @@ cdef object window(Tensor x):
 
 
 cdef object numpy_view(Tensor x):
-    """As `window`, for users. Raises TypeError for bfloat16, RuntimeError inside a graph."""
+    """`window` for users. Raises TypeError for bfloat16, RuntimeError for a tensor in a graph."""
     if requires_grad(x) and mode().grad:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. "
@@ -206,7 +206,7 @@ def numpy(Tensor self, *, bint force=False):
 
 
 def __array__(Tensor self, dtype=None, copy=None):
-    """What `numpy.asarray(x)` calls. Raises: ValueError if `copy=False` but a copy is needed."""
+    """The array for `numpy.asarray(x)`. Raises: ValueError if `copy=False` but a copy is needed."""
     if watched:
         leaving("numpy", self)
     if requires_grad(self) and mode().grad:
@@ -234,7 +234,7 @@ def narrow(values):
     """The bfloat16 bits of a float32 array, rounded to nearest even."""
     bits = np.ascontiguousarray(values).view(np.uint32).reshape(values.shape)
     rounded = (bits + np.uint32(0x7fff) + ((bits >> 16) & np.uint32(1))) >> 16
-    # the sum may carry a NaN into infinity: keep its sign and quiet it
+    # rounding may turn a NaN into infinity: keep the sign, and make it quiet
     quiet = (bits >> 16) | np.uint32(0x40)
     return np.where(np.isnan(values), quiet, rounded).astype(np.uint16)
 
@@ -252,7 +252,7 @@ def shown(Tensor x, edge):
 # ---- the buffer protocol ----------------------------------------------------------------------
 
 cdef int fill_buffer(Tensor x, Py_buffer* buffer, int flags) except -1:
-    """Describes the memory of `x`; the caller lets go of the `Export` in `buffer.internal`."""
+    """Fills a Py_buffer for `x`; the caller releases the `Export` in `buffer.internal`."""
     cdef Py_ssize_t itemsize = ITEMSIZE[x.type]
     cdef Export* export
     cdef Py_ssize_t* layout
@@ -264,7 +264,7 @@ cdef int fill_buffer(Tensor x, Py_buffer* buffer, int flags) except -1:
     if FORMATS[x.type] == NULL:
         raise BufferError(f"memoryview: the buffer protocol has no format for {x.dtype}")
     if requires_grad(x) and mode().grad:
-        # not even read-only: numpy.asarray would lose the gradient without a word
+        # not even read-only: numpy.asarray would silently lose the gradient
         raise BufferError("memoryview: the tensor requires grad; use x.detach()")
     if flags & PyBUF_WRITABLE and not x.storage.writable:
         raise BufferError("memoryview: the tensor's memory is read-only")

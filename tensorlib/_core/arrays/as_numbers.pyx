@@ -1,8 +1,8 @@
 """Tensors of a graph that are used as numbers, and what becomes of their gradients.
 
-A number has no gradient. Where one is taken in ordinary code, a warning says so, as in PyTorch; in
-a function that is differentiated a gradient of zero would be wrong, so what can be recorded is, and
-the rest is refused by those who ask here.
+A number has no gradient. In ordinary code a warning says so, as in PyTorch. In a function under a
+transform a gradient of zero would be wrong, so such a use is recorded if possible, and otherwise an
+error, which callers raise by the functions here.
 """
 
 from tensorlib._core.base.watch cimport watched
@@ -27,8 +27,8 @@ cpdef bint in_graph(object value) noexcept:
 
 
 cdef bint is_linked(object value):
-    """Whether a value is in a graph, or is a proxy: what operations make of it is linked to it, and
-    what is made of its numbers is not."""
+    """Whether a value is in a graph, or is a proxy: results of operations are linked to it, but
+    tensors made of its numbers are not."""
     return in_graph(value) or is_proxy(value)
 
 
@@ -38,10 +38,9 @@ cpdef bint differentiating() noexcept:
 
 
 cdef object number_of(Tensor x):
-    """The one element as a Python number: what `float(x)` and `int(x)` ask for.
+    """The one element as a Python number, for `float(x)` and `int(x)`.
 
-    Raises: RuntimeError for `array[i] = x` where `x` is in a graph, ValueError for several
-    elements.
+    Raises: RuntimeError for `array[i] = x` if `x` is in a graph, ValueError for several elements.
     """
     if x.numel_ != 1:
         raise ValueError("only one element tensors can be converted to Python scalars, "
@@ -59,10 +58,10 @@ cdef object number_of(Tensor x):
 
 
 cdef bint stored_at_index():
-    """Whether the number is for an assignment `array[i] = x`, by NumPy's, `array`'s or other code.
+    """Whether the number is for an assignment `array[i] = x` to an array of NumPy or `array`.
 
-    These call the same slot as `float(x)`, and no Python function runs between: so it is read from
-    the instruction of the function that runs.
+    This calls the same slot as `float(x)` without a Python frame of its own, so it is recognised by
+    the current instruction of the calling function.
     """
     frame = sys._getframe()
     return frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == STORE_SUBSCR
@@ -82,7 +81,7 @@ cdef int warn_of_copy(str name) except -1:
 
 
 cdef object joined(list leaves, tuple shape, object dtype, object tensor_of):
-    """A tensor made of numbers and tensors one after the other, recorded as made of the latter."""
+    """A tensor of consecutive numbers and tensors, recorded as a function of the latter."""
     parts = [(leaf if is_tensor_like(leaf) else tensor_of(leaf, dtype=dtype))
              .to(dtype).reshape(-1) for leaf in leaves]
     return find("cat").function(parts).reshape(shape)

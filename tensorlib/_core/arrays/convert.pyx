@@ -1,9 +1,9 @@
 """New tensors of Python's objects: numbers, nested sequences, arrays and buffers.
 
-A nested sequence is walked twice in C: once for its dtype, once to write its elements. Code that an
-element runs could shrink a list that is being read, so both walk tuples, but for rows of Python's
-own numbers: these run no code and are read where they lie.
-It is outside autograd, unless tensors among the data are in a graph: see as_numbers.pyx.
+A nested sequence is walked twice in C: once for its dtype, once to write its elements. Conversion
+of an element could run code that shrinks a list that is being read, so lists are copied to tuples,
+except for rows of exact Python numbers, whose conversion runs no code. It is outside autograd,
+unless tensors among the data are in a graph: see as_numbers.pyx.
 """
 
 cimport numpy as cnp
@@ -48,11 +48,11 @@ cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object sequence)
 
 
-# What the first walk over a nested sequence finds.
+# The result of the first walk over a nested sequence.
 cdef struct Survey:
     int ndim
     int depth                    # levels that are sequences; deeper dims are those of arrays
-    int dtype                    # what the elements promote to; -1 before the first
+    int dtype                    # the promoted dtype; -1 before the first element
     bint linked                  # some are tensors in a graph
     bint batched                 # some are proxies
     Py_ssize_t dims[MAX_NDIM]
@@ -74,7 +74,7 @@ cdef inline bint is_sequence(object value):
 cdef inline bint is_block(object value):
     """Whether a value fills the innermost dims: an ndarray, or a tensor of several elements.
 
-    A tensor of one element stands for its number whatever its shape, as in PyTorch.
+    A tensor of one element is treated as its number, whatever its shape, as in PyTorch.
     """
     if PyFloat_CheckExact(value) or PyLong_CheckExact(value):
         return False
@@ -86,7 +86,7 @@ cdef inline bint is_block(object value):
 
 
 cdef Tensor block_tensor(object block):
-    """A tensor over an ndarray, copied where its memory can't be shared, or a tensor itself."""
+    """A tensor over an ndarray, or a copy if its memory can't be shared; a tensor itself."""
     if isinstance(block, Tensor):
         return block
     return array_tensor(block)
@@ -94,7 +94,7 @@ cdef Tensor block_tensor(object block):
 
 cdef Tensor array_tensor(object array):
     if numpy_id(array) < 0:
-        from_numpy_dtype(array.dtype.newbyteorder("="), "tensor")    # refuses what no copy helps
+        from_numpy_dtype(array.dtype.newbyteorder("="), "tensor")    # raises for other dtypes
         array = array.astype(array.dtype.newbyteorder("="))
     elif not array.flags.aligned or any([s % array.itemsize for s in array.strides]):
         array = array.copy()
@@ -137,7 +137,7 @@ cdef int meet(Survey* survey, int dtype) except -1:
 
 
 cdef int leaf_dtype(object leaf, Survey* survey) except -1:
-    """The dtype id of a number, an array or a tensor; notes what kind of tensor it is."""
+    """The dtype id of a number, an array or a tensor; records the kind of tensors."""
     if not isinstance(leaf, Tensor) and is_linked(leaf):
         survey.batched = True
         return dtype_id(leaf.dtype)
@@ -148,7 +148,7 @@ cdef int leaf_dtype(object leaf, Survey* survey) except -1:
 
 
 cdef object frozen(object data, int level, const Survey* survey):
-    """A sequence and those in it as tuples, but for rows in lists.
+    """A sequence and those nested in it as tuples, except for rows in lists.
 
     Raises TypeError or ValueError unless they have the shape of the first elements.
     """
@@ -303,7 +303,7 @@ cdef object from_sequence(object data, int id):
                       dtype_object(id), tensor)
     if survey.linked:
         warn_of_number()
-    # half types are rounded from float64 at once
+    # half types are rounded once, from float64
     stored = FLOAT64 if id == FLOAT16 or id == BFLOAT16 else id
     x = new_in_mode(False, stored, survey.ndim, survey.dims)    # data are kept on `meta` too
     if x.numel_:
@@ -340,8 +340,8 @@ cdef object from_data(object data, int dtype_or_minus1, str name="tensor"):
     """A new tensor of numbers, nested sequences, arrays, tensors or buffers; nothing is shared.
 
     Arrays, tensors and buffers keep their dtype unless one is given. In a function that is
-    differentiated it is recorded as made of the tensors in `data`; of an example of a batch it is
-    one too. Raises TypeError, ValueError, RuntimeError or OutOfRangeError.
+    differentiated it is recorded as a function of the tensors in `data`; with Batched values it is
+    Batched too. Raises TypeError, ValueError, RuntimeError or OutOfRangeError.
     """
     cdef Tensor x
     if PyFloat_CheckExact(data) or PyLong_CheckExact(data):
@@ -363,7 +363,7 @@ cdef object from_data(object data, int dtype_or_minus1, str name="tensor"):
 
 
 cdef object constructed(object data, int dtype_or_minus1):
-    """What `Tensor(*data)` becomes: of sizes, or of one sequence, array, tensor or buffer.
+    """The tensor for `Tensor(*data)`: of sizes, or of one sequence, array, tensor or buffer.
 
     Raises: as `from_data`, RuntimeError for a lost gradient, TypeError for one number.
     """
@@ -383,7 +383,7 @@ cdef object constructed(object data, int dtype_or_minus1):
 
 
 cdef Tensor existing(object data):
-    """A tensor over the memory of an array, a tensor, a buffer or what has DLPack, or None."""
+    """A tensor over the memory of an array, a tensor, a buffer or a DLPack producer, or None."""
     if type(data) is list or type(data) is tuple:
         return None
     if isinstance(data, Tensor):

@@ -1,8 +1,8 @@
-"""Tensors lent to other libraries, and borrowed from them, by DLPack: no element is copied.
+"""Zero-copy exchange of tensors with other libraries by DLPack.
 
-A capsule carries a structure in C that says where the elements are, and a function, the deleter,
-that whoever has the structure calls once when done with it. Ours holds the storage. What comes from
-elsewhere is believed in one thing alone: that the elements are where it says that they are.
+A capsule carries a C structure with the address of the elements, and a function, the deleter, which
+its consumer calls once when done with it. Ours holds the storage. Structures of other libraries are
+checked, except that the elements are assumed to be where they say.
 """
 
 cimport cython
@@ -49,11 +49,11 @@ cdef struct DLTensor:
     int32_t device_type
     int32_t device_id
     int32_t ndim
-    uint8_t code         # the dtype: what an element is, its bits, and how many are in a vector
+    uint8_t code         # the dtype: type code, bits, and lanes of a vector
     uint8_t bits
     uint16_t lanes
     int64_t* shape
-    int64_t* strides     # in elements; none before version 1.2: row-major
+    int64_t* strides     # in elements; NULL, before version 1.2: row-major
     uint64_t byte_offset
 
 cdef struct Managed:
@@ -78,7 +78,7 @@ cdef const char* NEW_USED = "used_dltensor_versioned"
 # ---- lending -------------------------------------------------------------------------------------
 
 cdef Code code_of(int id) noexcept:
-    """What the elements of a dtype are."""
+    """The DLPack dtype of a dtype."""
     if id == BOOL:
         return TRUTH
     if id == BFLOAT16:
@@ -91,7 +91,7 @@ cdef Code code_of(int id) noexcept:
 
 
 cdef void describe(Tensor x, DLTensor* lent, int64_t* layout) noexcept:
-    """Fills in where the elements of `x` are; `layout` is room for its sizes and strides."""
+    """Fills in the description of `x`; `layout` is space for its sizes and strides."""
     cdef int d
     lent.data = x.data_pointer if x.numel_ else NULL
     lent.device_type, lent.device_id = ON_CPU, 0
@@ -105,7 +105,7 @@ cdef void describe(Tensor x, DLTensor* lent, int64_t* layout) noexcept:
 
 
 cdef void give_back(void* storage) noexcept with gil:
-    """Lets go of the storage that was lent. The thread may hold the GIL, and an error, or not."""
+    """The deleter: releases the storage. It may be called without the GIL, or with an error set."""
     cdef PyObject* kind
     cdef PyObject* value
     cdef PyObject* trace
@@ -128,7 +128,7 @@ cdef void delete_new(Versioned* lent) noexcept nogil:
         free(lent)
 
 
-# A capsule that nobody consumed has the name that it was made with: then it is to be deleted here.
+# A capsule that was not consumed still has its original name, and must be deleted here.
 
 cdef void drop_old(object capsule) noexcept:
     cdef Managed* lent
@@ -145,7 +145,7 @@ cdef void drop_new(object capsule) noexcept:
 
 
 cdef object lend_old(Tensor x):
-    """A capsule of before version 1, which cannot say that memory is read-only."""
+    """A capsule of a version before 1, which has no flag for read-only memory."""
     cdef Managed* lent
     if not x.storage.writable:
         raise BufferError("__dlpack__: the tensor's memory is read-only, which takes max_version "
@@ -182,12 +182,12 @@ cdef object capsule_of(void* lent, const char* name, PyCapsule_Destructor drop, 
 
 
 def __dlpack__(Tensor self, *, stream=-1, max_version=None, dl_device=None, copy=None):
-    """A capsule of DLPack over the memory of this tensor: what `from_dlpack` of a library calls.
+    """A DLPack capsule over the memory of this tensor, for `from_dlpack` of other libraries.
 
     max_version: the latest version that the caller takes, as (1, 0); None for those before 1.
-    copy: whether the memory is a copy. None and False are the same here: none is needed.
-    Raises: BufferError for a tensor that requires grad, for steps below 0, for read-only memory
-    where the version cannot say so, and for other devices; TypeError.
+    copy: whether the memory is to be a copy. None is the same as False.
+    Raises: BufferError for a tensor that requires grad, for negative strides, for read-only memory
+    if the version has no flag for it, and for other devices; TypeError.
     """
     cdef bint new, copied
     cdef int d
@@ -218,15 +218,15 @@ def __dlpack__(Tensor self, *, stream=-1, max_version=None, dl_device=None, copy
 
 
 def __dlpack_device__(Tensor self):
-    """Where the elements are, as DLPack says it: (1, 0), the CPU. Raises: BufferError."""
+    """The device as DLPack has it: (1, 0), the CPU. Raises: BufferError."""
     elements("__dlpack_device__", self, BufferError)
     return ON_CPU, 0
 
 
 def to_dlpack(tensor):
-    """A capsule of DLPack over the memory of a tensor, of the kind that was before version 1.
+    """A DLPack capsule over the memory of a tensor, of a version before 1.
 
-    Libraries of today take the tensor itself: `torch.from_dlpack(x)`, `numpy.from_dlpack(x)`.
+    Current libraries take the tensor itself: `torch.from_dlpack(x)`, `numpy.from_dlpack(x)`.
     Raises: BufferError for a tensor that requires grad, TypeError.
     """
     if not isinstance(tensor, Tensor):
@@ -239,7 +239,7 @@ def to_dlpack(tensor):
 @cython.final
 @cython.no_gc
 cdef class Borrowed:
-    """Memory of another library, given back when nothing uses it any more."""
+    """Memory of another library, whose deleter is called when nothing uses it any more."""
     cdef Managed* old
     cdef Versioned* new
 
@@ -254,7 +254,7 @@ close_type(Borrowed)
 
 
 cdef Borrowed consume(object capsule):
-    """What is in a capsule, which from here on is empty. Raises BufferError or TypeError."""
+    """Consumes a capsule, and returns its content. Raises BufferError or TypeError."""
     cdef Borrowed memory = Borrowed.__new__(Borrowed)
     cdef const char* name
     if not PyCapsule_CheckExact(capsule):
@@ -288,7 +288,7 @@ cdef int dtype_of(const DLTensor* given) except -1:
 
 
 cdef Tensor over(const DLTensor* given, bint writable, object owner):
-    """A tensor over the memory that a structure describes, after all of it was checked."""
+    """A tensor over the memory of a structure, after checking its description."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef Py_ssize_t low = 0, high = 0, span = 1, itemsize
@@ -318,7 +318,7 @@ cdef Tensor over(const DLTensor* given, bint writable, object owner):
     for d in range(given.ndim):
         sound = sound and (empty or reach(&low, &high, dims[d], steps[d]))
     address = <uintptr_t>given.data + given.byte_offset
-    # no byte of the elements lies beyond the largest address, none before the least
+    # all elements are within the address space
     sound = sound and low > -(LARGEST // itemsize) and high < LARGEST // itemsize - 1 and (
         address >= given.byte_offset)
     sound = sound and (empty or (address >= <uintptr_t>(-low * itemsize)
@@ -338,7 +338,7 @@ cdef Tensor over(const DLTensor* given, bint writable, object owner):
 
 
 cdef object asked(object source, dict wishes):
-    """The capsule of an object, which may know none of the wishes, or not all."""
+    """The capsule of an object, whose `__dlpack__` may not have all of these arguments."""
     cdef str name
     for name in ("max_version", "copy"):
         try:
@@ -349,7 +349,7 @@ cdef object asked(object source, dict wishes):
 
 
 def from_dlpack(ext_tensor, *, device=None, copy=None):
-    """A tensor over the memory of another library's, or of the capsule that it gave.
+    """A tensor over the memory of another library's tensor, or of a capsule.
 
     copy: True for a copy; False, and None, for none. Memory that is read-only gives a tensor that
     operations never write to.

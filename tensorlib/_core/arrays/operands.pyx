@@ -1,9 +1,9 @@
 """Operands of operators: Python numbers and arrays as tensors.
 
 A number becomes a 0-d tensor of the dtype in which it will be computed, marked as a number for
-promotion. The last ones are kept, since loops multiply by the same few numbers: `a * 2.0` then
-costs what `a + b` costs. No such tensor reaches the user. Its memory holds a line of copies, which
-a loop over few elements reads as it is.
+promotion. Recent ones are cached, since loops use the same few numbers: `a * 2.0` then costs as
+much as `a + b`. These tensors are never visible to users. Their memory holds a cache line of copies
+of the number, which loops over few elements read as an ordinary operand.
 """
 
 from cpython.complex cimport (
@@ -55,7 +55,7 @@ cdef Lock keeping
 
 cdef Tensor scalar_tensor(object value, int dtype):
     """A new 0-d tensor of a Python number. Integers wrap to the range of the dtype."""
-    cdef Tensor x = new_in_mode(False, dtype, 0, NULL)    # also where `meta` asks for it
+    cdef Tensor x = new_in_mode(False, dtype, 0, NULL)    # on `meta` too
     cdef double real
     cdef int64_t whole
     cdef double[2] parts
@@ -86,7 +86,7 @@ cdef Tensor scalar_tensor(object value, int dtype):
 
 
 cdef Tensor number(object value, int dtype):
-    """The marked 0-d tensor of a Python number, from the kept ones where it is there."""
+    """The marked 0-d tensor of a Python number, from the cache if it is there."""
     cdef Tensor x
     cdef double real
     cdef uint64_t key
@@ -111,7 +111,7 @@ cdef Tensor number(object value, int dtype):
 
 
 cdef void keep_for_good(int place, uint64_t key, Tensor x) noexcept:
-    """Keeps a number where none is kept yet: another thread may be about to take one there."""
+    """Caches a number in an empty slot only: another thread may be about to use a cached one."""
     hold(&keeping)
     if scalars[place] == NULL:
         Py_INCREF(x)
@@ -121,18 +121,18 @@ cdef void keep_for_good(int place, uint64_t key, Tensor x) noexcept:
 
 
 cdef Tensor repeated(object value, int dtype):
-    """A marked 0-d tensor whose memory holds the number as often as a line has room for it."""
+    """A marked 0-d tensor whose memory holds a cache line of copies of the number."""
     cdef Tensor x = scalar_tensor(value, dtype)
     find_gather(dtype)(x.data_pointer, 0, x.data_pointer, LINE // ITEMSIZE[dtype])
     x.is_scalar = True
-    x.storage.version = 0          # kept for use outside of inference mode too
+    x.storage.version = 0          # cached ones are used outside of inference mode too
     return x
 
 
 cdef Tensor operand(Op op, int i, object value, Tensor partner):
-    """What an operator was given as argument `i` beside tensor `partner` (or None), as a tensor.
+    """Argument `i` of an operator, beside the tensor `partner` (or None), as a tensor.
 
-    None for a type that no tensor can be made of.
+    None for a type that can't be converted to a tensor.
     """
     cdef int dtype
     if isinstance(value, Tensor):
@@ -148,8 +148,8 @@ cdef Tensor operand(Op op, int i, object value, Tensor partner):
             if KIND[partner.type] >= FLOAT_KIND:
                 return number(as_real(value), number_dtype(op, i, partner.type))
             if KIND[partner.type] >= KIND[dtype] and not (op.to_float or op.guard == NEGATIVES):
-                dtype = partner.type         # there a number wraps, as in PyTorch
-                if op.boolean_inputs:        # but not where it becomes an element as it is
+                dtype = partner.type         # numbers wrap there, as in PyTorch
+                if op.boolean_inputs:        # except numbers that become elements unchanged
                     require_fits(op.name, value, dtype)
         return number(value, dtype)
     if PyComplex_Check(value):
@@ -170,11 +170,11 @@ cdef int require_fits(str name, object value, int dtype) except -1:
 
 
 cpdef int require_factor(str name, str argument, object value, DType dtype) except -1:
-    """Raises OutOfRangeError for a number that overflows the dtype in which it is a factor. A
-    negative one wraps in an unsigned dtype; inf and NaN are as they are."""
+    """Raises OutOfRangeError for a factor that overflows the dtype in which it is used. Negative
+    ones wrap in unsigned dtypes; inf and NaN are allowed."""
     cdef int id = dtype.id, overflows = 0
     cdef bint fits = True
-    if PyFloat_CheckExact(value):                     # at first what any dtype can hold
+    if PyFloat_CheckExact(value):                     # first the range that any dtype can hold
         if -65504 <= <double>value <= 65504:
             return 0
     elif PyLong_CheckExact(value):
@@ -185,7 +185,7 @@ cpdef int require_factor(str name, str argument, object value, DType dtype) exce
     if KIND[id] >= FLOAT_KIND:
         fits = not isinstance(value, (int, float)) or not isfinite(as_real(value)) or isfinite(
             as_real(abs(element(scalar_tensor(value, id)))))
-    elif id != INT64 and isinstance(value, int):      # beyond 64 bits it is refused anyhow
+    elif id != INT64 and isinstance(value, int):      # beyond 64 bits it raises elsewhere
         if is_unsigned(id):
             value = abs(value)
         fits = element(scalar_tensor(value, id)) == value
@@ -217,9 +217,9 @@ cdef bint all_tensors(tuple tensors):
 
 
 cdef object refused(Op op, tuple args, dict kwargs):
-    """What a value among the arguments, of which not all are tensors, makes of a call.
+    """The result of a call with arguments other than tensors by one of these.
 
-    Raises: TypeError for the first that can be no tensor, where none does it.
+    Raises: TypeError for the first invalid argument, if none of them handles the call.
     """
     cdef list wrong
     done = call_proxy(op, args, kwargs)
@@ -283,8 +283,8 @@ cdef list operands_of(Op op, tuple args):
 
 
 cdef Tensor stronger(Op op, Tensor a, Tensor b):
-    """The one of two tensors whose dtype promotion takes, or where neither has it one without
-    elements that has; None is the weakest."""
+    """The one of two tensors whose dtype is the promoted one or, if neither has it, a tensor on
+    `meta` that has; None is the weakest."""
     cdef Py_ssize_t nothing = 0
     cdef int both
     if a is None:

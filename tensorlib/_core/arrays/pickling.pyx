@@ -1,4 +1,4 @@
-"""Pickles and copies of tensors. A pickle holds the elements that the tensor shows, packed."""
+"""Pickles and copies of tensors. A pickle holds the elements of the tensor, contiguous."""
 
 import pickle
 
@@ -21,8 +21,8 @@ from tensorlib._core.base.importing import deferred
 deepcopy = deferred("copy", "deepcopy")
 
 cdef object instance(object cls, Tensor x, bint wants_grad, object attributes, object given):
-    """A leaf of type `cls` that shows the elements of `x`, with what was set on it: in a dict of
-    its own, and `given`, or a name alone."""
+    """A leaf of type `cls` with the elements of `x`, and the attributes of that: those in its dict
+    and in `given`, or only its name."""
     cdef Tensor out = <Tensor?>Tensor.__new__(cls)
     replace(out, x)
     out.wants_grad = wants_grad
@@ -62,9 +62,9 @@ def rebuild(cls, dtype, shape, data, bint wants_grad, attributes, name=None):
 
 
 def __reduce_ex__(Tensor self, protocol):
-    """How pickle takes a tensor apart; protocol 5 gives the elements as an out-of-band buffer.
+    """`__reduce_ex__` of tensors; protocol 5 passes the elements as an out-of-band buffer.
 
-    What is unpickled is a leaf; it requires grad if the tensor did.
+    The unpickled tensor is a leaf; it requires grad if the tensor did.
     """
     cdef Tensor whole = packed(self)
     array = window(whole)
@@ -80,14 +80,14 @@ def __copy__(Tensor self):
 
 
 cdef Tensor copied(Tensor x, dict memo):
-    """The elements in a copy of their memory, which is made once for all tensors of a memo."""
+    """The elements in a copy of their memory, which is shared by all tensors of a memo."""
     cdef Storage given = x.storage, made
     cdef Py_ssize_t step = 1
     cdef Tensor out
     held = memo.get(id(given))
     if held is None:
         out = packed_copy(over_storage(given, given.data, UINT8, 1, &given.nbytes, &step), UINT8)
-        memo[id(given)] = given, out.storage          # the first keeps its id
+        memo[id(given)] = given, out.storage          # `given` keeps its id
         made = out.storage
     else:
         made = held[1]

@@ -13,7 +13,7 @@ from tensorlib._core.base.dtypes import get_default_dtype
 from tensorlib._core.interpreters.stack import tell
 from tensorlib._core.tensor.tensor import Tensor, attach
 
-FAR = 1000                  # columns from the left; beyond, lines begin there
+FAR = 1000                  # indentation is limited to so many columns
 PROFILES = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
@@ -27,7 +27,7 @@ options = SimpleNamespace(**PROFILES["default"], sci_mode=None)
 
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None,
                      profile=None, sci_mode=None):
-    """Sets how tensors are printed. What is None stays, but `sci_mode`, where None means automatic.
+    """Sets how tensors are printed. None keeps a setting, except for `sci_mode`: automatic.
 
     `profile` is "default", "short" or "full". Raises: ValueError.
     """
@@ -98,7 +98,7 @@ def formatter(values):
 
 
 def of_parts(real, real_width, imag, imag_width):
-    """As `formatter`, for complex numbers, of what it gives for their parts."""
+    """As `formatter` for complex numbers, made of those of their parts."""
     def write(value):
         second = imag(value.imag)
         sign = "" if second.startswith("-") else "+"
@@ -149,9 +149,9 @@ def elements_text(x, indent):
 
 
 def text(self, left=0):
-    """What `repr` gives: the elements, and what of dtype and graph is not plain.
+    """The repr: the elements, and dtype, device and graph if they are not the default ones.
 
-    left: how many characters stand before it on its first line.
+    left: how many characters precede it on its first line.
     """
     tell("leaving", "repr", self)
     name = "tensor" if type(self) is Tensor else type(self).__name__
@@ -188,7 +188,7 @@ def text(self, left=0):
 
 
 def has_no_elements(x):
-    """Whether there is nothing to show but shape and dtype."""
+    """Whether only shape and dtype can be shown."""
     return x.is_meta
 
 

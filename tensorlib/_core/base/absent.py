@@ -4,7 +4,7 @@ from typing import Any, NoReturn
 
 
 def absent(name: str, why: str, module: str) -> type:
-    """A type of which there are no instances: a call raises NotImplementedError, and says why."""
+    """A type without instances: calling it raises NotImplementedError, which says why."""
     def refuse(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(f"{name}: {why}")
 

@@ -1,9 +1,9 @@
-"""Blocks of contiguous bytes, moved between places some bytes apart, and short runs of bytes."""
+"""Strided copies of blocks of contiguous bytes, and copies of short runs of bytes."""
 
 from libc.string cimport memcpy
 
-# Of one block each, the loops ran at half of their speed wherever the compiler happened to lay them
-# over the end of a cache line.
+# Unrolled, since loops of one block each ran at half their speed wherever the compiler happened to
+# place them across the end of a cache line.
 cdef extern from * nogil:
     """
     #include <string.h>
@@ -29,14 +29,14 @@ cdef extern from * nogil:
 
 cdef enum:
     PAGE = 4096
-    BY_BYTES = 1536          # some way below what the C library copies by `rep movsb`
+    BY_BYTES = 1536          # safely below where the C library uses `rep movsb`
 
 
 cdef inline void copy_run(const char* x, char* y, Py_ssize_t nbytes) noexcept nogil:
-    """y := x. Without a call where they are short: the last 32 bytes may be copied twice.
+    """y := x. Short runs are copied without a call, the last 32 bytes possibly twice.
 
-    Nor of some KB where y lies just after x modulo a page: the C library copies these by `rep
-    movsb`, which AMD's Zen 3 and 4 then do byte by byte (4 kB took 1.2 us instead of 0.1).
+    So are runs of some KB where y is just after x modulo a page: the C library copies these by
+    `rep movsb`, which AMD's Zen 3 and 4 then do byte by byte (4 kB took 1.2 us instead of 0.1).
     """
     cdef Py_ssize_t k
     if nbytes < 32 or nbytes > 512 and not (

@@ -1,12 +1,12 @@
-"""How types of the core are made and allocated, and how methods are added to them.
+"""Restrictions on the types of the core, their allocation, and how methods are added to them.
 
-Closed types can be neither made nor copied by Python code: their fields are set by compiled code
-alone. `T.__new__(T)` in the module of `T` calls the function behind the slot, as before.
+Python code can neither instantiate nor copy closed types: only compiled code sets their fields.
+`T.__new__(T)` in the module of `T` calls the function behind the slot, as usual.
 
-Objects of quiet types are allocated without a collection. Before Python 3.12 any allocation of what
-the collector looks after may collect, and so run a finalizer, which may give a tensor other memory
-while an operation that has its address and sizes makes its result. Interpreters without a global
-lock do not, and there threads would switch collections on and off for each other.
+Objects of quiet types are allocated without triggering a garbage collection. Before Python 3.12 any
+allocation of a tracked object may collect, and so run a finalizer, which may replace the memory of
+a tensor whose address and sizes an operation has already read. Free-threaded interpreters do not
+collect there, and threads would switch collections on and off for each other.
 """
 
 from cpython.object cimport PyObject
@@ -48,11 +48,11 @@ cdef inline PyObject* refuse_new(ClosedType* type, PyObject* args, PyObject* kwa
 
 cdef inline void close_type(object type) noexcept:
     (<ClosedType*><PyObject*>type).tp_new = refuse_new
-    (<ClosedType*><PyObject*>type).tp_vectorcall = NULL       # would make one without `tp_new`
+    (<ClosedType*><PyObject*>type).tp_vectorcall = NULL       # it would bypass `tp_new`
 
 
 cdef inline int attach_to(object type, str name, object value) except -1:
-    """Adds a method or property to a type's dict, so that it costs what one in the body costs."""
+    """Adds a method or property to a type's dict; it is as fast as one defined in the body."""
     PyDict_SetItem((<ClosedType*><PyObject*>type).tp_dict, name, value)
     PyType_Modified(type)
     return 0

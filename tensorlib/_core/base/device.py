@@ -1,5 +1,5 @@
-"""Where tensors live: on the CPU, or on `meta`, where they have no elements. Other devices have
-names, so that scripts can ask for them."""
+"""Devices: the CPU, and `meta`, where tensors have no elements. Other devices can be named only, so
+that scripts can compare them."""
 
 from typing import Any
 
@@ -11,18 +11,18 @@ DTYPES = ("bfloat", "bool", "complex", "float", "int", "uint")     # without the
 
 
 class NoSuchDevice(RuntimeError, AssertionError):
-    """A tensor was asked for on a device that does not exist: both of PyTorch's errors for it."""
+    """A device does not exist. PyTorch raises either of the bases, depending on the device."""
 
     __module__ = "tensorlib"
 
 
 class device:
-    """Where a tensor lives: `device("cpu")`, or `device("meta")` for those without memory.
+    """A device: `device("cpu")`, or `device("meta")` for tensors without memory.
 
-    Others can be named, and hold no tensors: a program may name its device, as
-    `device("cuda" if cuda.is_available() else "cpu")` does, or compare it. Under
-    `with device("meta"):` tensors are made on it where no other is asked for.
-    Raises: RuntimeError for a name that PyTorch does not know either, TypeError for no name.
+    Others can be named, but hold no tensors, so that programs can choose or compare devices, as in
+    `device("cuda" if cuda.is_available() else "cpu")`. `with device("meta"):` makes it the default
+    device of new tensors.
+    Raises: RuntimeError for a name that is unknown to PyTorch too, TypeError for other values.
     """
 
     __slots__ = ("type", "index")

@@ -1,8 +1,8 @@
 """Element types and PyTorch's promotion rules.
 
-Inside the core a dtype is its small integer id; the `dtype` objects are the public face. Half types
+Inside the core a dtype is a small integer, its id; the `dtype` objects are for users. Half types
 (float16, bfloat16) store 16 bits and compute in float32. uint16, uint32 and uint64 promote with
-other integers as the array API standard says. A complex number is two floating ones, the real part
+other integers as in the array API standard. A complex number is two floating ones, the real part
 first.
 """
 
@@ -67,7 +67,7 @@ cdef class dtype:
 
     @property
     def dtype(self):
-        """NumPy's dtype of the same elements: by it NumPy takes this one wherever it takes its own.
+        """The NumPy dtype of the same elements; because of it NumPy accepts this dtype as its own.
 
         Raises: TypeError for bfloat16, which NumPy does not have.
         """
@@ -88,7 +88,7 @@ cdef class dtype:
 
 @cython.binding(False)
 cdef class AbsentDtype(dtype):
-    """A dtype that no tensor has: it can be named, compared and asked, as a device can."""
+    """A dtype that no tensor has: it can be named and compared, and has attributes."""
 
     @property
     def itemsize(self):
@@ -142,7 +142,7 @@ BY_NAME = {d.name: d for d in OBJECTS}
 
 
 cdef AbsentDtype _name(str name):
-    """A dtype of PyTorch's that is not here."""
+    """The error for a dtype of PyTorch's that is not supported."""
     cdef AbsentDtype result = AbsentDtype.__new__(AbsentDtype)
     result.name = name
     result.width = 4 if name in ("complex32", "qint32") else 1
@@ -186,10 +186,10 @@ cdef int dtype_id(object value) except -1:
     raise TypeError(f"dtype: expected a tensorlib dtype, got {value!r}{hint}")
 
 
-# Rows and columns in the order of the ids; an unsigned type with a signed one takes the signed type
-# that holds both, the two half types meet in float32. -1 where there is no answer: wide unsigned
-# types beside bools, and uint64 beside signed types. PyTorch has none for the wide unsigned types
-# beside any integers; that of the array API standard is taken there.
+# Rows and columns in the order of the ids. An unsigned and a signed type promote to the signed type
+# that holds both, the two half types to float32. -1 if there is none: for wide unsigned types with
+# bool, and uint64 with signed types. PyTorch does not promote wide unsigned types with other
+# integers; there the rule of the array API standard is used.
 cdef int[N_DTYPES][N_DTYPES] PROMOTE
 cdef int _a, _b
 
@@ -211,7 +211,7 @@ cdef int _promote_pair(int a, int b):
 
 
 cdef int _wider(int a, int b):
-    """The dtype that holds the integers of two, or -1."""
+    """The dtype to which two dtypes of integers promote, or -1."""
     cdef int signed
     if is_unsigned(a) == is_unsigned(b):
         return a if ITEMSIZE[a] > ITEMSIZE[b] else b
@@ -228,9 +228,9 @@ cdef bint is_unsigned(int id) noexcept nogil:
 
 
 cdef int signed_twin(int id) noexcept nogil:
-    """For uint16, uint32 and uint64 the signed integers of that width, for others themselves.
+    """For uint16, uint32 and uint64 the signed dtype of that width; other dtypes themselves.
 
-    Sums, differences and products of both have the same bits, so one loop does for two dtypes.
+    Sums, differences and products have the same bits in both, so they share a loop.
     """
     if id == UINT16:
         return INT16
@@ -245,7 +245,7 @@ for _a in range(N_DTYPES):
 
 
 cdef int promote(str name, int a, int b) except -1:
-    """The dtype in which both meet. Raises RuntimeError, for the operation `name`."""
+    """The dtype to which both promote. Raises RuntimeError, for the operation `name`."""
     if PROMOTE[a][b] < 0:
         raise RuntimeError(
             f"{name}: promotion of {OBJECTS[a]} and {OBJECTS[b]} is not supported: no dtype of "
@@ -259,7 +259,7 @@ cdef int compute_dtype(int id) noexcept nogil:
 
 
 cdef int complex_of(int id) noexcept nogil:
-    """The complex dtype with parts of a floating one; of any other, with those of the default."""
+    """The complex dtype with parts of a floating dtype; for others, of the default dtype."""
     if KIND[id] == COMPLEX_KIND:
         return id
     if KIND[id] < FLOAT_KIND:
@@ -306,9 +306,9 @@ def set_default_dtype(d):
 def promote_types(type1, type2):
     """The smallest dtype that both dtypes convert to under PyTorch's promotion rules.
 
-    Where PyTorch has no answer, for uint16, uint32 and uint64 beside integers, it is that of the
-    array API standard. Raises: RuntimeError for uint64 and signed integers, and for the three with
-    bool.
+    For uint16, uint32 and uint64 with integers, which PyTorch does not promote, the rules are those
+    of the array API standard. Raises: RuntimeError for uint64 with signed integers, and for the
+    three with bool.
 
     >>> promote_types(tensorlib.uint8, tensorlib.int8)
     tensorlib.int16

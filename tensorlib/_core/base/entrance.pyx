@@ -1,8 +1,8 @@
-"""How compiled public functions are entered: aliases of parameters are translated into the
-function's own names, and errors are those that `error_names` shows.
+"""Wrappers around calls of compiled public functions: they translate aliases of parameters, and
+rewrite errors by `error_names`.
 
-The vectorcall slot of a function is replaced by one of the functions here, which only look at the
-keywords, and at the result, which is NULL after an error.
+The vectorcall slot of a function is replaced by one of the functions here, which only inspect the
+keywords and the result, which is NULL after an error.
 """
 
 from cpython.exc cimport (
@@ -59,7 +59,7 @@ cdef inline PyObject* names_of_parameters(PyObject* function, PyObject* names) n
     cdef Py_ssize_t i
     if names != NULL:
         for i in range(PyTuple_GET_SIZE(names)):
-            if len(<str>PyTuple_GET_ITEM(names, i)) in (1, 2, 4, 5, 8) and (     # most are not
+            if len(<str>PyTuple_GET_ITEM(names, i)) in (1, 2, 4, 5, 8) and (     # the common case
                     <object>PyTuple_GET_ITEM(names, i) in ALIASES):
                 return translated_names(function, names)
     return names
@@ -86,13 +86,13 @@ cdef tuple translated_tuple(function, tuple names):
     if found is None:
         taken = parameters(function)
         found = tuple([x if x in taken else parameter_for(x, taken, names) for x in names])
-        if len(known) < 64:          # there are as many as callers like
+        if len(known) < 64:          # keywords are arbitrary, so the cache is bounded
             known[names] = found
     return found
 
 
 cdef object parameter_for(name, taken, tuple names):
-    """The parameter that an alias stands for, unless it is given, too; else the name itself."""
+    """The parameter of an alias, unless that is given as well; else the name itself."""
     for own in ALIASES.get(name, ()):
         if own in taken:
             return name if own in names else own
@@ -101,21 +101,21 @@ cdef object parameter_for(name, taken, tuple names):
 
 # ---- functions -----------------------------------------------------------------------------------
 
-cdef vectorcallfunc enter_operation = NULL   # Cython's entrance of the functions of operations
+cdef vectorcallfunc enter_operation = NULL   # Cython's vectorcall of operations
 
-# A hash table of the library's other functions with their own entrances, one for each module. They
-# live for ever.
+# A hash table of the library's other functions with their original vectorcalls. They are never
+# freed.
 cdef enum:
     TABLE_SIZE = 2048              # a power of 2, at least twice the number of functions
 
 cdef PyObject* table[TABLE_SIZE]
 cdef vectorcallfunc entrances[TABLE_SIZE]
-# Of a function of `make_offered`: the one that it was made of, and the one for calls with one
+# Of a function of `make_offered`: the Python function that it wraps, and the one for calls with one
 # argument, or NULL.
 cdef PyObject* python_of[TABLE_SIZE]
 cdef PyObject* of_one[TABLE_SIZE]
 cdef int n_in_table = 0
-cdef Lock table_lock               # held where functions are added
+cdef Lock table_lock               # held while functions are added
 
 
 cdef inline int slot_of(PyObject* function) noexcept:
@@ -128,19 +128,19 @@ cdef inline int slot_of(PyObject* function) noexcept:
 
 cdef PyObject* call_operation(PyObject* function, PyObject* const* args, size_t n,
                               PyObject* names) noexcept:
-    """The entrance of functions of operations."""
+    """The vectorcall of functions of operations."""
     return call_through(enter_operation, function, args, n, names)
 
 
 cdef PyObject* call_in_table(PyObject* function, PyObject* const* args, size_t n,
                              PyObject* names) noexcept:
-    """The entrance of functions in the table."""
+    """The vectorcall of functions in the table."""
     return call_through(entrances[slot_of(function)], function, args, n, names)
 
 
 cdef inline PyObject* call_through(vectorcallfunc entrance, PyObject* function,
                                    PyObject* const* args, size_t n, PyObject* names) noexcept:
-    """What every entrance does but that of `*sizes`: it calls Cython's own one."""
+    """Translates the keywords and calls Cython's own vectorcall."""
     cdef PyObject* result = NULL
     cdef PyObject* own = names_of_parameters(function, names)
     if own != NULL or names == NULL:
@@ -159,7 +159,7 @@ cdef inline PyObject* call_through(vectorcallfunc entrance, PyObject* function,
 
 cdef bint is_done_by(called_function offer, PyObject* function, PyObject* const* args, size_t n,
                      PyObject* names, PyObject** result) noexcept:
-    """Whether `offer` did a call as a whole; sets its result, NULL for an error."""
+    """Whether an interpreter or class handled the call; sets its result, NULL for an error."""
     cdef Py_ssize_t i, count = PyVectorcall_NARGS(n)
     try:
         done = offer(
@@ -178,8 +178,8 @@ cdef bint is_done_by(called_function offer, PyObject* function, PyObject* const*
 
 cdef PyObject* call_offered(PyObject* function, PyObject* const* args, size_t n,
                             PyObject* names) noexcept:
-    """The entrance of functions of `make_offered`: that of what it was made of, unless an
-    interpreter or a class does the call."""
+    """The vectorcall of functions of `make_offered`: calls the wrapped function, unless an
+    interpreter or a class handles the call."""
     cdef PyObject* result = NULL
     cdef int i
     if (watched or upcalls.asks != NULL and upcalls.asks(args, PyVectorcall_NARGS(n))) and (
@@ -193,8 +193,8 @@ cdef PyObject* call_offered(PyObject* function, PyObject* const* args, size_t n,
 
 cdef PyObject* call_with_tuple(PyObject* function, PyObject* const* args, size_t n,
                                PyObject* names) noexcept:
-    """The entrance of functions that begin with `*sizes`, which Cython calls with a tuple and a
-    dict. It uses pointers: without memory for a traceback no error can be caught."""
+    """The call of functions with `*sizes`, which Cython calls with a tuple and a dict. It uses
+    pointers, since an error cannot be caught without memory for its traceback."""
     cdef Py_ssize_t count = PyVectorcall_NARGS(n)
     cdef PyObject* result = NULL
     if watched & watch.FUNCTIONS and is_done_by(
@@ -239,7 +239,7 @@ cdef PyObject* new_dict(PyObject* names, PyObject* const* values) noexcept:
 
 
 cdef void replace_error(PyObject* function, PyObject* names) noexcept:
-    """Replaces the error that is set by what `shown` gives for it, unless memory is short."""
+    """Replaces the current error by what `shown` makes of it, unless memory is short."""
     if PyErr_Occurred() == <PyObject*>OutOfMemoryError:
         return
     cdef PyObject* kind = NULL
@@ -252,7 +252,7 @@ cdef void replace_error(PyObject* function, PyObject* names) noexcept:
         error.__traceback__ = <object>trace
     try:
         error = shown(error, <object>function, () if names == NULL else <object>names)
-    except BaseException:                    # of no memory, say: then the error stays as it was
+    except BaseException:                    # out of memory, say: the original error stays
         pass
     PyErr_SetObject(type(error), error)      # with its own traceback
     Py_XDECREF(kind)
@@ -263,7 +263,7 @@ cdef void replace_error(PyObject* function, PyObject* names) noexcept:
 def name_errors(function, bint for_ever=False):
     """The function itself; if it is compiled, its aliases and errors are handled from now on.
 
-    for_ever: it is one of the library's that is no function of an operation.
+    for_ever: it is a function of the library that lives for ever, and not one of an operation.
     """
     global enter_operation
     if function.__class__.__name__ != "cython_function_or_method":
@@ -284,7 +284,7 @@ def name_errors(function, bint for_ever=False):
 
 
 cdef bint add_to_table(function, vectorcallfunc found, of, alone=None) except -1:
-    """Adds a function to the table, with its entrance and the functions of `python_of` and
+    """Adds a function to the table, with its vectorcall and the functions for `python_of` and
     `of_one`; False if the table is full."""
     global n_in_table
     cdef int i
@@ -304,8 +304,8 @@ cdef bint add_to_table(function, vectorcallfunc found, of, alone=None) except -1
 
 
 def make_offered(function, of_one=None):
-    """A function that does what one in Python does, and whose calls are first offered to
-    interpreters and to classes that take part in operations.
+    """A wrapper of a Python function, whose calls are first offered to interpreters and to classes
+    with `__torch_function__`.
 
     of_one: the compiled function for calls with one argument.
     """
@@ -318,7 +318,7 @@ def make_offered(function, of_one=None):
 
 
 def one_frame(function):
-    """A function that does what one in Python does, with errors as `shown` gives them."""
+    """A wrapper of a Python function, with errors rewritten by `shown`."""
     def entered(*args, **kwargs):
         try:
             return function(*args, **kwargs)

@@ -1,11 +1,11 @@
 """Memory that is in use without the GIL.
 
 A kernel that runs without the GIL holds addresses, and meanwhile another thread may replace the
-memory of a tensor (`x.data = y`). So code that releases the GIL marks the begin and the end of its
-work, and memory that a tensor releases is kept until all work that had begun by then has ended.
-Work is counted in two epochs in turn: the list of an epoch waits for the work of that epoch alone,
-since an epoch begins only when the work of the one before the last is over. Source: Fraser,
-"Practical lock-freedom", University of Cambridge, 2004.
+memory of a tensor (`x.data = y`). So code that releases the GIL marks the beginning and the end of
+its work, and memory that a tensor releases is kept until all work that had begun by then has ended
+(epoch-based reclamation). Work is counted in two alternating epochs: the list of an epoch waits
+only for the work of that epoch, since an epoch begins only when the work of the one before the last
+is over. Source: Fraser, "Practical lock-freedom", University of Cambridge, 2004.
 
 That is enough for a kernel, but not for an operation of several passes, or one that copies some of
 its inputs first: later passes would use sizes that are out of date. So the first time that a
@@ -25,7 +25,7 @@ cdef int this_epoch = 0
 
 
 cdef int work_begins() noexcept:
-    """Records that the caller is about to release the GIL; gives what `work_ends` takes."""
+    """Records that the caller is about to release the GIL; returns the argument of `work_ends`."""
     cdef int epoch
     hold(&work)
     epoch = this_epoch
@@ -35,7 +35,7 @@ cdef int work_begins() noexcept:
 
 
 cdef int work_ends(int epoch) except -1:
-    """Records that the caller has the GIL again, and frees what waited for it alone."""
+    """Records that the caller has the GIL again, and frees memory that waited only for it."""
     global this_epoch
     if FREE_THREADED:
         return work_ends_alone(epoch)
@@ -48,7 +48,7 @@ cdef int work_ends(int epoch) except -1:
 
 
 cdef int work_ends_alone(int epoch) except -1:
-    """The same where there is no GIL: what is freed is freed behind the lock."""
+    """`work_ends` without a GIL: memory is freed after the lock is released."""
     global this_epoch
     cdef list over = None, waiting = <list>retired[epoch]
     hold(&work)
@@ -67,7 +67,7 @@ cdef int work_ends_alone(int epoch) except -1:
 
 
 cdef int retire(Storage storage) except -1:
-    """Keeps a storage that a tensor is about to let go of for as long as work may be using it."""
+    """Keeps a storage that a tensor is about to release as long as work may be using it."""
     global this_epoch
     hold(&work)
     try:
@@ -85,11 +85,11 @@ cdef extern from "unistd.h" nogil:
 
 cdef enum:
     POLL = 50            # microseconds
-    MOST_POLLS = 20000   # one second: work may begin for ever, or be the caller's own
+    MOST_POLLS = 20000   # one second: new work may begin for ever, or it is the caller's own
 
 
 cdef int before_change() except -1:
-    """To be called, with the GIL, before a tensor gets other memory."""
+    """To be called, with the GIL, before the memory of a tensor is replaced."""
     global unsteady
     cdef int polls = 0
     if unsteady:
@@ -103,7 +103,7 @@ cdef int before_change() except -1:
 
 
 def forget_work():
-    """In a forked child: there other threads do not go on."""
+    """Resets the counts in a forked child, which has no other threads."""
     at_work[0] = at_work[1] = 0
     (<list>retired[0]).clear()
     (<list>retired[1]).clear()

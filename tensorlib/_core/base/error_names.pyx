@@ -1,11 +1,11 @@
-"""Errors as those who call public functions should see them.
+"""Errors in terms of the public function that was called.
 
-Errors about arguments are named after the function and say what it takes. Of the frames of the
-library that lie one above the other, the traceback shows the first alone; of compiled functions
-Cython adds only one (setup.py). TENSORLIB_TRACEBACK=full shows all.
+Errors about arguments begin with the name of the function and say what it takes. The traceback
+shows only the first of consecutive frames of the library; Cython adds only one for compiled
+functions (setup.py). TENSORLIB_TRACEBACK=full shows all.
 
-The functions of all operations of one kind are closures of one `function`, and that is the name in
-Cython's own errors.
+The functions of all operations of one kind are closures of one function named `function`, which is
+the name in Cython's own errors.
 """
 
 from cpython.object cimport PyObject
@@ -21,14 +21,14 @@ cdef extern from "Python.h":
     struct CallableType "_typeobject":
         const char* tp_name
 
-# Where our code is: Cython's frames have the path of the source as it was built.
+# The paths of our code: Cython's frames have the path of the source at build time.
 cdef tuple OWN = (os.path.dirname(_kernels.__path__[0]) + os.sep, *(
     f"tensorlib/{room}/" for room in ("_core", "autograd", "program")))
 cdef bint ALL_FRAMES = os.environ.get("TENSORLIB_TRACEBACK") == "full"
 
 
 class IndexOutOfRange(IndexError, RuntimeError):
-    """Python's and NumPy's error for it, and PyTorch's of `gather` and `scatter`."""
+    """An index is out of range: an IndexError, and a RuntimeError as in PyTorch's `gather`."""
 
     __module__ = "tensorlib"
 
@@ -40,7 +40,7 @@ class OutOfRangeError(OverflowError, RuntimeError, ValueError):
     __module__ = "tensorlib"
 
 
-# What Python and Cython say of arguments.
+# Messages of Python and Cython about arguments.
 cdef object UNKNOWN = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'$")
 cdef str TOO_LARGE = "Python int too large to convert to C"
 cdef object TOO_FEW = re.compile(
@@ -50,7 +50,7 @@ cdef object TOO_FEW = re.compile(
 # ---- names that are near -------------------------------------------------------------------------
 
 def nearest(name, names):
-    """Up to three names that are much like `name`, the nearest first."""
+    """Up to three names similar to `name`, the most similar first."""
     near = sorted(((likeness(name, other), other) for other in names), reverse=True)[:3]
     return [other for ratio, other in near if ratio >= 0.6]
 
@@ -58,9 +58,9 @@ def nearest(name, names):
 def likeness(str a, str b):
     """Twice the length of the longest common subsequence, over both lengths: 1 for equal words.
 
-    difflib has a like measure, but to import it takes a twentieth of the time of importing all.
+    difflib has a similar measure, but importing it takes a twentieth of our whole import.
     """
-    row = [0] * (len(b) + 1)                 # of the table: by prefixes of b, for a prefix of a
+    row = [0] * (len(b) + 1)                 # of the table: for prefixes of b and one prefix of a
     for x in a:
         diagonal = 0
         for j, y in enumerate(b, 1):
@@ -71,8 +71,8 @@ def likeness(str a, str b):
 # ---- names of types ------------------------------------------------------------------------------
 
 def type_name(value):
-    """What errors call the type of a value: by its name, and after its package where that is
-    neither Python's, ours nor the script's own, as PyTorch has a Tensor too."""
+    """The name of a value's type for errors, with the package unless that is Python, ours or the
+    script itself, since PyTorch has a Tensor too."""
     kind = type(value)
     package = str(kind.__module__).partition(".")[0]
     return kind.__name__ if package in ("builtins", "tensorlib", "__main__") else (
@@ -80,27 +80,27 @@ def type_name(value):
 
 
 def with_remedy(value):
-    """The type of a value where there must be a Tensor, and what makes one of it."""
+    """The type of a value that should be a Tensor, and how to convert it to one."""
     kind = type_name(value)
     return kind + ("; tensorlib.as_tensor makes one" if kind in ("list", "numpy.ndarray") else "")
 
 
 def print_as(kind, str name):
-    """Makes a compiled class print, and be pickled, under its public name: as tensorlib.Tensor."""
+    """Sets the public name of a compiled class, such as tensorlib.Tensor, for repr and pickles."""
     cdef bytes text = name.encode()
     KEPT.append(text)
     (<CallableType*><PyObject*>kind).tp_name = text
 
 
-cdef list KEPT = []        # the names of types, which these point to
+cdef list KEPT = []        # keeps alive the names that types point to
 
 
 # ---- errors --------------------------------------------------------------------------------------
 
 def shown(error, function, given=()):
-    """The error as the caller of `function` should see it; `given` are names of arguments.
+    """An error as the caller of `function` should see it; `given` are keywords of the call.
 
-    An error about its arguments becomes one that says what the function takes.
+    An error about the arguments becomes one that says what the function takes.
     """
     if isinstance(error, MemoryError):
         return of_this_machine(error, function)
@@ -115,7 +115,7 @@ def shown(error, function, given=()):
 
 
 def renamed(error, str before, str after):
-    """The error of an operation that does the work of another one, under the name of that."""
+    """An error of an operation that implements another one, with the name of that one."""
     cdef str text = str(error)
     if error.args and text.startswith(f"{before}:"):
         error.args = (after + text[len(before):], *error.args[1:])
@@ -123,7 +123,7 @@ def renamed(error, str before, str after):
 
 
 cdef object of_this_machine(error, function):
-    """An error of no memory, Python's or NumPy's, as an OutOfMemoryError."""
+    """A MemoryError of Python or NumPy as an OutOfMemoryError."""
     if isinstance(error, OutOfMemoryError):
         return error
     made = OutOfMemoryError(f"{function.__name__}: {error}" if error.args else
@@ -138,7 +138,7 @@ cdef object with_trace_of(error, made):
 
 
 cdef int explain(error, function, given) except -1:
-    """Lets an error about arguments say what the function takes."""
+    """Rewrites an error about arguments to say what the function takes."""
     cdef str text = str(error), name = function.__name__
     found = UNKNOWN.match(text)
     if found and found[1] in ("function", name):
@@ -164,7 +164,7 @@ cdef int explain(error, function, given) except -1:
 
 
 cpdef str unknown_keyword(str name, str keyword, names):
-    """The message for a keyword that a function, which takes these names, does not take."""
+    """The message for an unknown keyword of a function that takes these names."""
     cdef list near = nearest(keyword, names)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else (
         f"; it takes {', '.join(names)}" if names else "")
@@ -172,7 +172,7 @@ cpdef str unknown_keyword(str name, str keyword, names):
 
 
 def parameters(function):
-    """The parameters of a public function by name; none where they are not known."""
+    """The parameters of a public function by name; empty if they are not known."""
     try:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):
@@ -180,7 +180,7 @@ def parameters(function):
 
 
 cdef object shortened(trace):
-    """A traceback with one frame of the library where several lie one above the other."""
+    """A traceback in which consecutive frames of the library are reduced to the first one."""
     cdef list kept = []
     cdef bint inside = False, before
     while trace is not None:

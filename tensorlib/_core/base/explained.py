@@ -6,14 +6,14 @@ from tensorlib._core.base.parameter_words import WORDS
 
 EXAMPLE = "\n\n    >>> "
 HEAD = re.compile(r"(?:^ *|[.;] )((?:\w+, )*\w+): ", re.MULTILINE)
-IN_PYTHON = 1 << 9          # the flag of classes that are not extension types, which are fixed
+IN_PYTHON = 1 << 9          # the flag of heap types: the docstrings of others are fixed
 
 
 def explained(doc, name, parameters, bases=()):
     """A docstring with an Args part for the parameters that it does not explain itself.
 
-    name, bases: those of the function, or of a class and what it is derived from, for which a word
-    may say something else.
+    name, bases: the names of the function, or of a class and its bases, which may have explanations
+    of their own.
     """
     lines = []
     for parameter in parameters:
@@ -32,12 +32,12 @@ def explained(doc, name, parameters, bases=()):
 
 
 def heads(doc):
-    """The names that a docstring explains in sentences of the form `a, b: what they are`."""
+    """The names that a docstring explains in the form `a, b: what they are`."""
     return {name for names in HEAD.findall(doc) for name in names.split(", ")}
 
 
 def parameters_of(function):
-    """The names of the parameters of a function, also of one behind a wrapper of its own."""
+    """The names of the parameters of a function or, for a wrapper, of the wrapped function."""
     while not hasattr(function, "__signature__") and hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     if hasattr(function, "__signature__"):
@@ -47,13 +47,13 @@ def parameters_of(function):
 
 
 class Explained:
-    """The docstring of a class, which is put together when it is asked for."""
+    """A descriptor for the docstring of a class, which is completed when it is read."""
 
     def __init__(self, doc, name):
         self.doc, self.name, self.whole = doc, name, None
 
     def __get__(self, instance, owner):
-        if owner.__name__ != self.name:         # a class that is derived has its own, or none
+        if owner.__name__ != self.name:         # subclasses do not inherit docstrings
             return None
         if self.whole is None:
             names = parameters_of(owner.__init__)[1:] or parameters_of(owner.__new__)[1:]

@@ -11,8 +11,8 @@ from tensorlib._core.base.explained import explain, explained
 def on_first_use(package, homes):
     """The functions `__getattr__` and `__dir__` of a package, some of whose names are lazy.
 
-    homes: the lazy names, each with the module of the package that has it, or that it is. All that
-    the package shows stands in its `__all__`.
+    homes: the lazy names, each with the module of the package that defines it, or that it is. All
+    public names of the package are in its `__all__`.
     """
     namespace = vars(sys.modules[package])
 
@@ -32,9 +32,9 @@ def on_first_use(package, homes):
 
 
 def deferred(module, name, parameters=()):
-    """A function that stands for one of a module, which is imported by its first call.
+    """A function that imports a module at its first call, and calls its function of that name.
 
-    parameters: those that its own docstring explains, for what `help` prints before that.
+    parameters: those that the docstring explains, for `help` before the first call.
     """
     def call(*args, **kwargs):
         nonlocal function
@@ -50,10 +50,10 @@ def deferred(module, name, parameters=()):
 
 
 class LateModule(ModuleType):
-    """Stands for a module until it is imported, which replaces it in the package.
+    """A placeholder for a module, which replaces it in the package when it is imported.
 
-    A reference that was kept goes on to give the module's own attributes. The package has no
-    `__getattr__` for this, since that slows down every `tl.zeros` of CPython 3.11.
+    References to the placeholder go on to return the module's attributes. The package has no
+    `__getattr__` for this, since that would slow down every `tl.zeros` of CPython 3.11.
     """
 
     def __getattribute__(self, name):
@@ -83,19 +83,19 @@ def later(name):
 
 
 def parts_of(module, *names):
-    """Has a module be found within itself, too, where PyTorch has modules for some of its names."""
+    """Registers a module as its own submodules too, where PyTorch has a module for each name."""
     home = sys.modules[module]
     home.__path__ = getattr(home, "__path__", [])
     vars(home).update(dict.fromkeys(names, home))
 
 
 def named_as_function(name, home):
-    """Has there be a module that is called as a function of its package, with what `home` has.
+    """Adds a module with the name of a function of its package, and the names of `home`.
 
-    It is in the table of modules from the start, as an import would put it in the function's place.
+    It is in the table of modules from the start, since an import would replace the function by it.
     """
     def __getattr__(attribute):
-        if attribute.startswith("__"):               # who goes through the table asks for these
+        if attribute.startswith("__"):               # asked by code that lists modules
             raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
         return getattr(import_module(home), attribute)
 
@@ -104,18 +104,18 @@ def named_as_function(name, home):
 
 
 class OtherNames:
-    """Finds modules under other names: an import gives the module itself, and no second one."""
+    """Finds modules under other names: an import returns the module itself, not a copy."""
 
-    own = {}                                  # what modules say of themselves, by the other name
+    own = {}                                  # their own attributes, by the other name
 
     @classmethod
     def home_of(cls, name):
-        """The name of the module that has the other name `name`, or None."""
+        """The original name of a module with the other name `name`, or None."""
         raise NotImplementedError
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
-        """Where the module of that name is, as Python's import system asks; None for others."""
+        """The spec of a module with another name, for Python's import system; None for others."""
         return None if cls.home_of(name) is None else ModuleSpec(name, cls)
 
     @classmethod
@@ -127,20 +127,20 @@ class OtherNames:
 
     @classmethod
     def exec_module(cls, module):
-        """Has the module, which ran already, say of itself what it did before."""
+        """Restores the attributes of the module, which has run already."""
         module.__spec__ = cls.own.pop(module.__spec__.name)
 
 
 class Attributes(OtherNames):
-    """Finds modules that packages show as attributes, under these names.
+    """Finds modules that are attributes of packages, under the names of these.
 
-    After `categorical = discrete` in the package `distributions` there is an import of
-    `distributions.categorical`, as in PyTorch, which has a module for each class.
+    With `categorical = discrete` in the package `distributions`, `distributions.categorical` can be
+    imported, as in PyTorch, which has a module for each class.
     """
 
     @classmethod
     def home_of(cls, name):
-        """The name of the module that an attribute is."""
+        """The name of the module that an attribute refers to."""
         package, _, attribute = name.rpartition(".")
         if not package.startswith("tensorlib"):
             return None
@@ -151,4 +151,4 @@ class Attributes(OtherNames):
         return None if home == name else home
 
 
-sys.meta_path.append(Attributes)              # the last that is asked
+sys.meta_path.append(Attributes)              # asked last

@@ -1,4 +1,4 @@
-"""Fused types: the types of elements that loops are compiled for."""
+"""Fused types: the element types that loops are compiled for."""
 
 from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,

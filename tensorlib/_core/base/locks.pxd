@@ -1,8 +1,8 @@
-"""Locks and atomic steps for interpreters without a global lock. With one, nothing is left of them.
+"""Locks and atomic operations for free-threaded interpreters; with a GIL they compile to nothing.
 
-What threads share is changed between `hold` and `drop` of one lock, where no Python code runs and
-nothing dies, so that no lock waits for another. A lock is a global variable, or a field of an
-object. Under `if FREE_THREADED` stands what ordinary builds do not have at all.
+State that threads share is changed between `hold` and `drop` of a lock. In between no Python code
+runs and nothing is freed, so that no lock waits for another. A lock is a global variable, or a
+field of an object. Code under `if FREE_THREADED` is compiled in free-threaded builds only.
 """
 
 from cpython.object cimport PyObject
@@ -87,5 +87,5 @@ cdef extern from *:
     void is_linked(PyObject* x) noexcept
     bint revive(PyObject* x) noexcept
 
-cdef Lock links                    # between tensors and their views, leaves and their nodes
+cdef Lock links                    # links of tensors and views, and of leaves and nodes
 cdef Lock gradients                # of all tensors

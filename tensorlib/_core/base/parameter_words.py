@@ -19,7 +19,7 @@ _use_new_zipfile_serialization | changes nothing: files are of the newer format
 affine | whether there are a weight and a bias for each channel
 align_corners | whether the corners of input and output are in the same places, not their edges
 alpha | a factor
-addmv.alpha addmv_.alpha | a factor of the product
+addmv.alpha | a factor of the product
 CrossMapLRN2d.alpha LocalResponseNorm.alpha | the factor of the sum of squares
 RMSprop.alpha rho | how much of the mean of squares is kept at each step
 celu_.alpha elu_.alpha ELU.alpha CELU.alpha elu.alpha celu.alpha | the scale of the part below 0
@@ -48,7 +48,6 @@ batch_norm.bias layer_norm.bias group_norm.bias instance_norm.bias | added at th
 conv_transpose1d.bias conv_transpose2d.bias conv_transpose3d.bias | a bias for each output, or None
 bidirectional | whether a second layer reads backwards; the outputs are joined
 blank | the class that stands for no letter
-bool_mask | a mask of bools
 cache_size | 1 keeps the last value and its inverse, 0 keeps nothing
 capturable | changes nothing: it is for scripts that set it
 ceil_mode | whether sizes are rounded up, so that a last window may begin inside and end outside
@@ -89,7 +88,6 @@ dropout_p | the probability that a weight is set to 0
 dtype | the dtype of the result; by default it follows from the arguments
 Module.dtype | the dtype of parameters and buffers, by default that of `set_default_dtype`
 dx | the distance of the samples
-edgeitems | how many elements are shown at each end of a dim that is cut
 eps | a small number that keeps divisors from 0
 equal_nan | whether NaN is equal to NaN
 embedding_dim | the length of a row
@@ -131,7 +129,6 @@ input_lengths target_lengths | how long each sequence is
 input_size | the length of an input at one step
 inputs operands | the tensors
 interpolation | between which elements a quantile lies: "linear", "lower", "higher", ...
-iterable | what is gone through
 k n | the number that is asked for
 CrossMapLRN2d.k LocalResponseNorm.k | what is added to the sum in the divisor
 keepdim | whether dims that are reduced stay, with size 1
@@ -144,7 +141,7 @@ last_epoch | the epoch that was the last one, where a run goes on; -1 for a new 
 layer_norm_eps | a small number that keeps the divisors of the normalisation from 0
 layout | `strided`
 left | whether the matrix is on the left of what is solved for
-length numel | the number of elements
+length | the number of elements
 level | changes nothing: there is one level
 log_input | whether the input is the logarithm of the rate
 log_probs | the logarithms of the probabilities (T, N, C)
@@ -152,7 +149,7 @@ log_target | whether the target is a logarithm, too
 loc | the location, or mean
 logits | the logarithms of odds, or of probabilities; in the place of `probs`
 lower upper min_val max_val | the bounds
-triangular_solve.upper cholesky.upper linalg.cholesky.upper | whether the upper triangle is meant
+triangular_solve.upper cholesky.upper | whether the upper triangle is meant
 solve_triangular.upper | whether the matrix is an upper triangle
 lr | the learning rate, a number or a tensor
 lr_lambda | a function of the epoch, or one for each group, that gives the factor of the rate
@@ -203,7 +200,6 @@ pin_memory | changes nothing
 pin_memory_device | changes nothing
 pivot | whether rows are swapped
 pos_weight | a factor of the positive part, for each class
-precision | the number of digits
 probs | the probabilities, from 0 to 1
 proj_size | the length that outputs are projected to; 0 for none
 q | which parts, from 0 to 1
@@ -253,7 +249,6 @@ track_running_stats | whether running statistics are kept, and used in evaluatio
 train training | whether random parts and statistics of the batch are in use
 tseq | the parts
 type | the dtype
-type1 type2 | two dtypes
 unbiased | whether the divisor is one less than the number of elements
 unflattened_size | the sizes that the dim becomes
 unitriangular | whether the diagonal is taken to be ones
@@ -317,7 +312,6 @@ check_dtype | whether dtypes have to be equal, too
 checkpoints | variables that are kept; what is between them is computed again
 chunk_size | how many examples are computed at a time
 component_distribution mixture_distribution | the components, and how often each is drawn
-constraint constraint_registry.constraint | a constraint
 context_fn | a function that gives two contexts: of the first run and of the second
 cooldown | how many epochs are not counted after a change
 patience | how many epochs may pass without getting better
@@ -374,13 +368,10 @@ q_proj_weight k_proj_weight v_proj_weight | the maps of query, key and value, wh
 use_separate_proj_weight | whether there are three maps, not one
 static_k static_v | a key and a value in the place of the mapped ones
 in_shape out_shape | the two shapes
-including_emulation | changes nothing
-init_scale | the first factor
 initial | what the reduction begins with
 input3 | the matrix that is multiplied
 is_causal | whether each place sees only those before it
 is_grads_batched | whether `grad_outputs` are several, as rows
-jvps vjps | a rule for each argument
 kinds | of which kinds: floats, integers, bools
 lambd | the bound, or factor, that is called lambda
 language env global_setup label sub_label description setup stmt timer | what is timed, and its name
@@ -400,7 +391,6 @@ momentum_decay | by how much the momentum falls
 multiprocessing_context | how workers are started: "fork", "spawn" or "forkserver"
 name | a name
 need_weights | whether the weights are returned, too
-new_states | states, one for each device
 nhead num_heads | the number of heads
 niter | the number of rounds
 node output_nr | the node of the graph, and which of its outputs
@@ -412,7 +402,6 @@ num_workers | how many processes load
 op | an operation, or its name
 optimizer | the optimiser whose rates change
 ord | which norm: a number, or a name
-out_dims | the dims at which the examples lie in the results; None for none
 pad | how many elements are added at both ends of the last dim, then the one before, and so on
 parameter_and_buffer_dicts | the parameters and buffers by name, as one dict or several
 parameter_list | the variables whose gradients are wanted
@@ -422,14 +411,13 @@ path | where the file is
 pct_start | the part of the run in which the rate grows
 per_sample_weights | a factor of each row, for sums
 persistent_workers | whether workers live on from one epoch to the next
-pickle_load_args pickle_module pickle_protocol | how objects that are not tensors are pickled
+pickle_module pickle_protocol | how objects that are not tensors are pickled
 pivots | the rows that were swapped
 power | the power
 preserve_rng_state | whether the second run draws the same numbers
 primal tangent | a value and its derivative
 profile_memory with_stack with_flops with_modules | what is recorded beside times
 r | how many are taken at a time
-randomness | "error", "different" or "same": what draws of numbers do in a batch
 range | the bounds of the bins
 rcond | how small singular values count as 0, relative to the largest
 replacement | whether a sample may be drawn again
@@ -444,7 +432,6 @@ shuffle | whether the order is random
 split | the kind
 step_size | the number of epochs from one change to the next
 step_size_up step_size_down | the numbers of steps up and down
-stream | changes nothing
 t0 | the step at which the average begins
 targets | the classes, or what is to be differentiated
 tau | the factors of the reflections
@@ -458,7 +445,6 @@ transpose | whether the transposed factor is used
 unpack_hook pack_hook | functions of what is saved: what is kept, and what comes of that
 use_buffers | whether buffers are averaged, too
 vec1 | the first vector
-warn_only | whether it warns and is no error
 weights | a weight for each sample
 worker_init_fn | a function of the worker's number, called when it starts
 grad.argnums value_and_grad.argnums | the place, or places, of the arguments to differentiate by

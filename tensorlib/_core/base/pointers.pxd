@@ -1,4 +1,4 @@
-"""A growing array of pointers to objects, without a Python list: nothing is counted or checked."""
+"""A growing array of borrowed pointers to objects, without the checks of a Python list."""
 
 from cpython.object cimport PyObject
 from libc.stdlib cimport free, realloc
@@ -10,7 +10,7 @@ cdef enum:
 cdef struct Pointers:
     PyObject** items
     Py_ssize_t n, room
-    PyObject* few[FEW]             # a few need no memory of their own
+    PyObject* few[FEW]             # a few are stored inline
 
 
 cdef inline void start(Pointers* array) noexcept:

@@ -1,16 +1,16 @@
-"""The parallel pool: ranges cut into chunks, worked by the caller and by whoever is awake.
+"""The thread pool: ranges cut into chunks, which the caller and the workers run.
 
 `parallel_for(fn, context, n, grain)` calls `fn(context, begin, end)` on chunks of [0, n). Their
 bounds depend on n and grain alone, never on the number of threads, so neither do results.
 
-How chunks are claimed. They lie in segments, about one for each thread. A thread works on its own
-first, so that it meets from call to call the part of a tensor that its caches hold, then on what is
-left of others'. A 64-bit word for each segment, its ticket, holds the number of the job in its high
-half and the next chunk in its low half. Whoever works reads the ticket, then the job, then claims
-with one compare-and-swap of the ticket. The swap succeeds only if the job is still the one that was
-read, so a worker that arrives late takes nothing and needs not be waited for. The caller waits for
-chunks that have been claimed, never for a worker that has not started: on a busy machine it does
-all the work itself.
+How chunks are claimed: they are grouped in segments, about one for each thread. A thread first
+works on its own segment, so that from call to call it gets the part of a tensor that is in its
+caches, then on the rest of others. A 64-bit word of each segment, its ticket, holds the number of
+the job in its high half and the next chunk in its low half. A thread reads the ticket, then the
+job, then claims a chunk with one compare-and-swap of the ticket. The swap succeeds only if the job
+is still the one that was read, so a worker that arrives late takes nothing, and nobody has to wait
+for it. The caller waits for chunks that have been claimed, never for a worker that has not started:
+on a busy machine it does all the work itself.
 
 One job runs at a time. A thread that finds the pool busy, and a call from inside a chunk, run their
 range themselves.
@@ -108,28 +108,27 @@ cdef extern from * nogil:
     void set_pointer "atomic_set"(void**, void*)
 
 cdef enum:
-    # For how long a worker that found nothing looks for the next job before it sleeps, in
-    # nanoseconds. Waking one through the kernel costs 5 us and more, most of what a second thread
-    # gains on 100,000 elements. The wait doubles with each job that comes in time, and halves where
-    # none does: where jobs come steadily a worker stays awake between them, in an idle process it
-    # sleeps.
+    # How long an idle worker spins before it sleeps, in nanoseconds. Waking one through the kernel
+    # costs 5 us and more, most of what a second thread gains on 100,000 elements. The time doubles
+    # with each job that comes in time, and halves otherwise: if jobs come steadily a worker stays
+    # awake between them, in an idle process it sleeps.
     SHORTEST_WAIT = 20000
     LONGEST_WAIT = 1000000
     LOOKS = 32               # between two readings of the clock, each some 25 ns
-    # The caller waits this long for claimed chunks before it gives its core away.
+    # How long the caller spins for claimed chunks before it yields its core.
     SPINS_BEFORE_YIELD = 2000
 
 cdef uint64_t CHUNK_BITS = 32
-cdef uint64_t CHUNK_MASK = 0xFFFFFFFF  # as a chunk's number: the job is not open
+cdef uint64_t CHUNK_MASK = 0xFFFFFFFF  # as the number of a chunk: the job is closed
 
 cdef enum:
-    MOST_SEGMENTS = 16       # who ends a job looks at all of them
+    MOST_SEGMENTS = 16       # the end of a job visits all of them
 
 cdef struct Segment:
     uint64_t ticket
-    char[56] gap             # a ticket has a line of the caches for itself
+    char[56] gap             # each ticket has a cache line to itself
 
-# The job. Written while all tickets are closed, so a torn reading is never acted upon.
+# The job. It is written while all tickets are closed, so a torn read is never used.
 cdef void* job_fn = NULL
 cdef void* job_context = NULL
 cdef Py_ssize_t job_n = 0
@@ -140,11 +139,11 @@ cdef Segment[MOST_SEGMENTS] segments
 cdef Py_ssize_t done = 0
 
 cdef Py_ssize_t busy = 0      # 1 while a caller owns the pool
-MOST_THREADS = 4096           # more than any machine has processors; each one is started
+MOST_THREADS = 4096           # more than any machine has; each thread is started
 cdef Py_ssize_t threads = 1   # what set_num_threads asked for: the caller and threads - 1 workers
 cdef Py_ssize_t started = 0   # workers alive; changes under the mutex
 cdef Py_ssize_t sleepers = 0  # workers waiting on the condition; changes under the mutex
-cdef Py_ssize_t[MOST_SEGMENTS] taken     # 1 where a worker has this segment for its own
+cdef Py_ssize_t[MOST_SEGMENTS] taken     # 1 if a worker owns this segment
 cdef Py_ssize_t shared = 0    # chunks that workers have done
 
 
@@ -187,7 +186,7 @@ cdef void open_job(range_fn fn, void* context, Py_ssize_t n, Py_ssize_t grain,
     atomic_set(&job_chunks, chunks)
     atomic_set(&job_segments, parts)
     atomic_set(&done, 0)
-    for i in range(parts - 1, -1, -1):      # workers look at the first one alone
+    for i in range(parts - 1, -1, -1):      # workers wait for the first one, so it is opened last
         set_ticket(&segments[i].ticket, (job << CHUNK_BITS) | <uint64_t>(i * chunks // parts))
 
 
@@ -220,7 +219,7 @@ cdef bint claim_in(Py_ssize_t segment) noexcept nogil:
         chunks = atomic_get(&job_chunks)
         parts = atomic_get(&job_segments)
         if segment >= parts or chunk >= (segment + 1) * chunks // parts:
-            return False                    # the segment may be of a job that had more
+            return False                    # the segment may be left from a job with more
         if swap_ticket(ticket, &seen, seen + 1):
             break
     fn(context, chunk * grain, min((chunk + 1) * grain, n))
@@ -239,29 +238,29 @@ cdef void wait_for_claimed(Py_ssize_t chunks) noexcept nogil:
 
 
 cdef void wake_workers() noexcept nogil:
-    """Wake those that sleep; start those that are missing."""
+    """Wake sleeping workers; start missing ones."""
     if atomic_get(&sleepers) == 0 and atomic_get(&started) >= atomic_get(&threads) - 1:
         return
     pthread_mutex_lock(&pool_mutex)
     if sleepers > 0:
         pthread_cond_broadcast(&pool_wake)
-    # Where the system refuses a thread, the caller and those that run do the work.
+    # If the system refuses a thread, the caller and the running workers do the work.
     while started < atomic_get(&threads) - 1 and not pool_start_thread(work):
         atomic_add(&started, 1)
     pthread_mutex_unlock(&pool_mutex)
 
 
 cdef bint is_new(uint64_t seen, uint64_t last) noexcept nogil:
-    """Whether a ticket is that of another job than `last`, and open.
+    """Whether a ticket is of another job than `last`, and open.
 
-    Both matter. A job that is still being written has its number already: a worker that took the
-    number alone for the sign found no chunk, noted the job as done, and missed it.
+    Both matter: a job that is still being written already has its number. A worker that looked at
+    the number alone found no chunk, took the job for done, and missed it.
     """
     return seen >> CHUNK_BITS != last and seen & CHUNK_MASK != CHUNK_MASK
 
 
 cdef Py_ssize_t own_segment() noexcept nogil:
-    """A segment that no other thread has for its own; the caller's if there is none."""
+    """A segment that no other thread owns; the caller's if there is none."""
     cdef Py_ssize_t i
     for i in range(1, MOST_SEGMENTS):
         if not atomic_replace(&taken[i], 1):
@@ -270,8 +269,8 @@ cdef Py_ssize_t own_segment() noexcept nogil:
 
 
 cdef void* work(void* unused) noexcept nogil:
-    """A worker's life: chunks while there are any, a wait for the next job, sleep."""
-    cdef uint64_t last = 0         # the job that it worked on; the first one has the number 1
+    """The loop of a worker: runs chunks while there are any, waits for the next job, sleeps."""
+    cdef uint64_t last = 0         # the job before; the first one has the number 1
     cdef uint64_t seen
     cdef Py_ssize_t own = own_segment()
     cdef long long wait = SHORTEST_WAIT
@@ -292,7 +291,7 @@ cdef void* work(void* unused) noexcept nogil:
 
 
 cdef bint comes_in_time(uint64_t last, long long wait) noexcept nogil:
-    """Look for a new job, awake, for `wait` nanoseconds; whether one came."""
+    """Spin for `wait` nanoseconds until there is a new job; whether one came."""
     cdef long long end = 0
     cdef int look
     while True:
@@ -310,7 +309,8 @@ cdef bint sleep_until_called(uint64_t last) noexcept nogil:
     """Sleep until there is a new job; true if this worker is one too many and shall end."""
     cdef bint surplus
     pthread_mutex_lock(&pool_mutex)
-    # Count, then look: a caller opens its job, then looks at the count. One of them sees the other.
+    # A worker counts itself, then looks for a job; a caller opens its job, then reads the count:
+    # one of them sees the other.
     atomic_add(&sleepers, 1)
     while started < atomic_get(&threads) and not is_new(
             get_ticket(&segments[0].ticket), last):
@@ -324,7 +324,7 @@ cdef bint sleep_until_called(uint64_t last) noexcept nogil:
 
 
 cdef void reset_segments() noexcept nogil:
-    """No chunk can be claimed, and no worker has a segment."""
+    """Close all tickets and free all segments."""
     cdef Py_ssize_t i
     for i in range(MOST_SEGMENTS):
         segments[i].ticket |= CHUNK_MASK
@@ -332,7 +332,7 @@ cdef void reset_segments() noexcept nogil:
 
 
 cdef void forget_workers() noexcept nogil:
-    """In a forked child: its parent's workers do not exist here."""
+    """Reset the pool in a forked child, where the workers of the parent do not exist."""
     global started, sleepers, busy
     pool_renew_locks()
     started = 0
@@ -341,7 +341,7 @@ cdef void forget_workers() noexcept nogil:
     reset_segments()
 
 
-# Called with each new number of threads: for instance what resizes the BLAS.
+# Functions called with each new number of threads, such as the one that sets it for the BLAS.
 followers = []
 
 
@@ -384,7 +384,7 @@ def usable_processors():
 
 
 def _cgroup_limits():
-    """Processors granted by this process's control groups and theirs above, version 1 or 2."""
+    """The processors granted by the cgroups of this process and their parents, version 1 or 2."""
     for line in _read("/proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers and "cpu" not in controllers.split(","):

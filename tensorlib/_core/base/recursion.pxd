@@ -1,5 +1,5 @@
-# Functions that call themselves for what is nested enter and leave: what is nested too deeply, as a
-# list that holds itself, is a RecursionError as in Python's own functions, and no crash.
+# Recursive functions call `enter` and `leave`, so that values nested too deeply, such as a list
+# that contains itself, raise RecursionError as in Python, and do not overflow the stack.
 
 cdef extern from "Python.h":
     int enter "Py_EnterRecursiveCall"(const char* where) except 1

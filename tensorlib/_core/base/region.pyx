@@ -1,14 +1,14 @@
 """Addresses for the elements of tensors without memory (the device `meta`).
 
-A tensor on `meta` has a storage like every other, with addresses and a number of bytes, so that
-views, strides and the checks that elements lie in their storage are those of all tensors. Its
-addresses are taken from one region of the address space, which is reserved when it is first needed
-and which nothing is ever written to: what runs loops (`work.pxd`) skips those for memory in the
-region, and the pool all of a thread that only finds shapes (`set_without_memory`).
+A tensor on `meta` has a storage like any other, with addresses and a number of bytes, so views,
+strides and bounds checks need no special cases. Its addresses are in one region of the address
+space, which is reserved when it is first needed and never written to: the functions that run loops
+(`work.pxd`) skip loops over memory in the region, and the pool skips all loops of a thread that
+only infers shapes (`set_without_memory`).
 
-The region is readable and writable, though no page of it is ever touched: a loop that is not
-skipped by mistake finds zeros there, and does not crash. It is as large as the system permits, and
-addresses are handed out in turn, from the front again after its end: tensors there may share them.
+The region is readable and writable, though no page of it is ever touched: a loop that fails to be
+skipped reads zeros and does not crash. The region is as large as the system permits. Addresses are
+handed out in order, and again from the start after its end, so tensors there may share them.
 """
 
 from tensorlib._core.base cimport watch
@@ -42,15 +42,15 @@ cdef extern from * nogil:
 
 cdef enum:
     LINE = 64
-    LARGEST_BITS = 46              # of the 47 bits of an address that a process has
+    LARGEST_BITS = 46              # of the 47 bits of a user-space address
     SMALLEST_BITS = 32
 
 cdef size_t taken = 0
-cdef Lock addresses          # held where the region is opened or taken from
+cdef Lock addresses          # held while the region is reserved or addresses are taken
 
 
 cdef int* without_memory() noexcept nogil:
-    """Whether what this thread allocates has no memory."""
+    """Whether allocations of this thread have no memory."""
     return meta_mode_address()
 
 
@@ -93,7 +93,7 @@ cdef int open_region() except -1:
 
 
 def set_without_memory(bint enabled):
-    """Sets whether what this thread allocates has no memory; returns what held before."""
+    """Sets whether allocations of this thread have no memory; returns the value before."""
     cdef bint before = without_memory()[0]
     if enabled:
         open_region()
@@ -102,11 +102,11 @@ def set_without_memory(bint enabled):
 
 
 # ---- default devices -----------------------------------------------------------------------------
-# A thread's default device and those of the blocks around are the bits of a number, the innermost
-# lowest and a 1 above all of them: 1 is `meta`.
+# The default devices of a thread, one for each enclosing `with device(...)`, are the bits of a
+# number (1 for `meta`), the innermost lowest, with a 1 above all of them.
 
 cdef bint makes_meta() noexcept nogil:
-    """Whether new tensors of this thread have no memory where no device is asked for."""
+    """Whether new tensors of this thread have no memory by default."""
     return region_size != 0 and defaults_address()[0] & 1
 
 
@@ -116,7 +116,7 @@ def default_is_meta():
 
 
 def set_default_meta(bint enabled):
-    """Sets whether the default device of this thread is `meta`; returns what held before."""
+    """Sets whether the default device of this thread is `meta`; returns the value before."""
     cdef bint before = makes_meta()
     if enabled:
         open_region()
@@ -125,9 +125,9 @@ def set_default_meta(bint enabled):
 
 
 def enter_device(device):
-    """Has new tensors of this thread be on a device; returns it.
+    """Makes a device the default one of this thread; returns it.
 
-    Raises: RuntimeError for one that holds no tensors, RecursionError in too many blocks.
+    Raises: RuntimeError for one that holds no tensors, RecursionError for too many nested blocks.
     """
     cdef unsigned long long* defaults = defaults_address()
     device._check("device")

@@ -2,10 +2,10 @@
 
 
 class Registry(dict):
-    """What the library's code looks up by a name or a class, where a user may put something: a
-    function that was captured is captured anew where it found something else.
+    """A dict of the library to which users can add entries, by a name or a class. A captured
+    function is captured anew if an entry that it looked up has changed.
 
-    A dict that only keeps what can be computed again is none.
+    Caches, whose entries can be computed again, are ordinary dicts.
     """
 
     __slots__ = ()

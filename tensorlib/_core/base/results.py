@@ -7,9 +7,9 @@ from tensorlib._core.base import library
 
 
 def result_type(name: str, fields: str) -> Any:
-    """A class of named tuples, which `tensorlib.return_types` has under its name.
+    """A class of named tuples, an attribute of `tensorlib.return_types`.
 
-    There pickles find it: where it is made, the name is that of the function.
+    Pickles find it there, since in its own module the name is that of the function.
     """
     kind = namedtuple(name, fields, module="tensorlib.return_types")
     kind.__repr__ = written
@@ -17,6 +17,6 @@ def result_type(name: str, fields: str) -> Any:
 
 
 def written(result: Any) -> str:
-    """A result as PyTorch writes it, a line for each part."""
+    """The repr of a result as in PyTorch, with a line for each field."""
     parts = ",\n".join(f"{name}={part!r}" for name, part in zip(result._fields, result))
     return f"{library.name}.return_types.{type(result).__name__}(\n{parts})"

@@ -1,9 +1,9 @@
-"""Memory that a kernel works in, kept for the next one: fresh memory costs page faults each time.
+"""Scratch memory of kernels, which is kept for reuse, since fresh memory costs page faults.
 
-Any thread may take and give, without the GIL.
+Thread-safe without the GIL.
 """
 
-# Uninitialised, of 64-byte alignment; NULL where there is none. It is given back with its size.
+# Uninitialised and aligned to 64 bytes; NULL if there is none. To be returned with its size.
 cdef char* take_scratch(size_t nbytes) noexcept nogil
 cdef void give_scratch(char* block, size_t nbytes) noexcept nogil
 

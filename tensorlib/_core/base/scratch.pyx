@@ -1,9 +1,9 @@
-"""Memory that a kernel works in, kept for the next one.
+"""Scratch memory of kernels, which is kept for reuse.
 
 Blocks are kept by size, a power of two, as many of each as have been in use at once. The C library
-would give a block of this size back to the system as soon as it is freed: a convolution of 1 MB
-then spends two thirds of its time in page faults. In the sanitized build nothing is kept, so that
-each block ends where it was asked to end.
+would return blocks of this size to the system as soon as they are freed: a convolution of 1 MB then
+spends two thirds of its time in page faults. The sanitized build keeps nothing, so that accesses
+beyond the end of a block are found.
 """
 
 cdef extern from * nogil:
@@ -99,7 +99,7 @@ cdef void drop_scratch() noexcept nogil:
 
 
 def refuse_scratch(bint on):
-    """Whether there is none to be had, as when memory is short: for tests; gives what it was."""
+    """Sets whether `take` fails, as when memory is short, for tests; returns the value before."""
     global scratch_refused
     before, scratch_refused = scratch_refused, on
     return bool(before)

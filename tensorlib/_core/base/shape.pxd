@@ -1,7 +1,7 @@
-# Sizes, strides and offsets are multiplied and added here, or are those of a tensor that exists.
-# The sizes of every tensor, those of 0 left out, multiply to at most MAX_NUMEL (`widen` sees to it
-# where tensors are made), and its elements lie in its storage. So no product of some of its sizes,
-# of those and the bytes of an element, or of a step and the places of its dim can overflow.
+# Products and sums of sizes, strides and offsets are computed here, or are those of a tensor that
+# exists. The nonzero sizes of every tensor have a product of at most MAX_NUMEL (`widen` checks that
+# when tensors are made), and its elements are in its storage. So no product of some of its sizes,
+# of these and the bytes of an element, or of a stride and an index can overflow.
 
 cdef enum:
     MAX_NDIM = 64
@@ -10,7 +10,7 @@ cdef extern from *:
     """
     #define MAX_NUMEL ((Py_ssize_t)1 << 59)
     """
-    const Py_ssize_t MAX_NUMEL       # the bytes of so many elements can be counted
+    const Py_ssize_t MAX_NUMEL       # their bytes fit in a Py_ssize_t
     const Py_ssize_t LARGEST "PY_SSIZE_T_MAX"
 
 cdef extern from "Python.h":
@@ -21,18 +21,18 @@ cdef extern from * nogil:
     bint __builtin_add_overflow(Py_ssize_t a, Py_ssize_t b, Py_ssize_t* total)
 
 cdef inline Py_ssize_t times(Py_ssize_t a, Py_ssize_t b) noexcept nogil:
-    """a * b of sizes, or the largest number: how much work something is."""
+    """a * b of sizes, saturating: an amount of work."""
     cdef Py_ssize_t product
     return LARGEST if __builtin_mul_overflow(a, b, &product) else product
 
 cdef inline bint widen(Py_ssize_t* span, Py_ssize_t size) noexcept nogil:
-    """span *= size, a size of 0 left out. False for a negative size or too large a product."""
+    """span *= size unless that is 0. False for a negative size or too large a product."""
     cdef bint overflow = __builtin_mul_overflow(span[0], size + (size == 0), span)
     return not overflow and size >= 0 and span[0] <= MAX_NUMEL
 
 cdef inline bint reach(Py_ssize_t* low, Py_ssize_t* high, Py_ssize_t size,
                        Py_ssize_t step) noexcept nogil:
-    """Moves the bounds of where elements lie by a dim of `size` places. False on overflow."""
+    """Extends the bounds of the elements by a dim of this size. False on overflow."""
     cdef Py_ssize_t way
     if __builtin_mul_overflow(size - 1, step, &way):
         return False

@@ -1,4 +1,4 @@
-"""Sizes, dims and broadcasting: what is checked about a shape before any memory is touched."""
+"""Sizes, dims and broadcasting: checks of shapes before any memory is touched."""
 
 from math import prod
 
@@ -61,13 +61,13 @@ class Size(tuple):
 
     def __getitem__(self, key):
         cdef Py_ssize_t place, end, step
-        if PyLong_CheckExact(key):           # half of the time of the tuple's own method
+        if PyLong_CheckExact(key):           # twice as fast as the method of tuples
             place = clipped(key, NULL)
             if place < 0:
                 place += PyTuple_GET_SIZE(self)
             if 0 <= place < PyTuple_GET_SIZE(self):
                 return <object>PyTuple_GET_ITEM(self, place)
-        if isinstance(key, slice) and key.step is None:      # a third of its time
+        if isinstance(key, slice) and key.step is None:      # three times as fast
             PySlice_Unpack(key, &place, &end, &step)
             PySlice_AdjustIndices(PyTuple_GET_SIZE(self), &place, &end, 1)
             return known_size(PyTuple_GetSlice(self, place, end))
@@ -79,7 +79,7 @@ class Size(tuple):
 
 
 cdef tuple checked_sizes(object sizes):
-    """What is given as sizes, as ints."""
+    """Sizes as ints."""
     cdef list found = list(sizes)
     cdef Py_ssize_t at
     for at in range(len(found)):
@@ -94,7 +94,7 @@ cdef tuple checked_sizes(object sizes):
 
 
 cdef object known_size(tuple sizes):
-    """A `Size` of what is known to be ints."""
+    """A `Size` of values that are known to be ints."""
     cdef Py_ssize_t n = len(sizes), at
     cdef object size = PyType_GenericAlloc(<TypeObject*>Size, n), item
     for at in range(n):
@@ -107,8 +107,8 @@ cdef object known_size(tuple sizes):
 cdef object make_size(int ndim, const Py_ssize_t* dims):
     """The sizes as a `Size`, filled in place as tuples are.
 
-    They are copied first: the collector may run where a tuple is made, and with it any code, which
-    may give the tensor other sizes.
+    They are copied first: making a tuple may run the garbage collector, and so any code, which may
+    change the sizes of the tensor.
     """
     cdef Py_ssize_t kept[MAX_NDIM]
     memcpy(kept, dims, ndim * sizeof(Py_ssize_t))
@@ -140,7 +140,7 @@ cdef Py_ssize_t count(str name, int ndim, const Py_ssize_t* dims) except -1:
 
 
 cdef int refuse_size(str name, int ndim, const Py_ssize_t* dims) except -1:
-    """Raises for sizes that no tensor has. Without a name the operation adds its own."""
+    """Raises for sizes that no tensor can have. Without a name the operation adds its own."""
     cdef list sizes = list(sizes_of(ndim, dims))
     if name:
         name += ": "
@@ -166,10 +166,10 @@ cdef Py_ssize_t add_sizes(str name, Py_ssize_t a, Py_ssize_t b) except -1:
 
 
 cdef Py_ssize_t check_rows(Py_ssize_t rows) except -1:
-    """`rows`, which are to be iterated over. Raises where a list could not hold them as tensors.
+    """`rows`, the length of a tensor that is iterated over. Raises if no list could hold the rows.
 
-    `list` asks for its memory by the length, before the first row, and would raise a MemoryError
-    without a word. (PyTorch makes all rows first.)
+    `list` allocates by the length before the first row, and would raise a MemoryError without a
+    message. (PyTorch makes all rows first.)
     """
     if rows >> 28:                   # 30 GB of tensors
         raise OutOfMemoryError(f"iteration: {rows} rows are too many tensors")
@@ -177,10 +177,9 @@ cdef Py_ssize_t check_rows(Py_ssize_t rows) except -1:
 
 
 cdef tuple items(object sequence, Py_ssize_t most):
-    """The items of a sequence; one more than `most`, where there are more.
+    """The items of a sequence, at most `most` + 1 of them.
 
-    Whatever length it claims: those of a list or tuple are what it holds, others are counted as
-    they come.
+    `__len__` is not trusted: items of sequences other than lists and tuples are counted.
     """
     cdef list found
     if PyTuple_Check(sequence):
@@ -221,9 +220,9 @@ cdef int parse_shape(str name, object given, Py_ssize_t* dims) except -1:
 
 
 cdef object settled(object dim):
-    """A dim or a sequence of dims with ints that are Python's own: reading these runs no code.
+    """A dim or a sequence of dims as exact ints, so that reading them runs no code.
 
-    Whoever takes dims settles them before looking at the tensor, which `__index__` may change.
+    To be called before the tensor is looked at, since `__index__` may change that.
     """
     if dim is None or PyLong_CheckExact(dim):
         return dim
@@ -231,7 +230,7 @@ cdef object settled(object dim):
         dim = items(dim, LARGEST)
         for one in <tuple>dim:
             if not PyLong_CheckExact(one):
-                # one level only: a list may hold itself, and what is not an int is refused later
+                # one level only: a list may contain itself; what is not an int is rejected later
                 return tuple([PyNumber_Index(one) if PyIndex_Check(one) else one
                               for one in <tuple>dim])
         return dim
@@ -239,7 +238,7 @@ cdef object settled(object dim):
 
 
 cdef int wrap_dim(str name, object dim, int ndim) except -1:
-    """A dim counted from the front. A 0-d tensor takes dims -1 and 0, as in PyTorch."""
+    """A dim counted from the front. A 0-d tensor accepts dims -1 and 0, as in PyTorch."""
     cdef Py_ssize_t wrapped, limit = ndim if ndim else 1
     if not PyIndex_Check(dim):
         raise TypeError(f"{name}: dim must be an int, got {type(dim).__name__}")
@@ -297,7 +296,7 @@ cdef void row_major(int ndim, const Py_ssize_t* dims, Py_ssize_t* strides) noexc
 
 cdef int broadcast(str name, int ndim_a, const Py_ssize_t* a, int ndim_b, const Py_ssize_t* b,
                    Py_ssize_t* dims) except -1:
-    """Writes the shape that both broadcast to; returns its number of dims. Raises RuntimeError."""
+    """Writes the shape to which both broadcast; returns its number of dims. Raises RuntimeError."""
     cdef int ndim = max(ndim_a, ndim_b), d
     cdef Py_ssize_t size_a, size_b
     for d in range(ndim - 1, -1, -1):
@@ -313,12 +312,12 @@ cdef int broadcast(str name, int ndim_a, const Py_ssize_t* a, int ndim_b, const 
 
 
 def listed(sequence):
-    """The items of a sequence as a tuple, whatever length it claims."""
+    """The items of a sequence as a tuple, without trusting its `__len__`."""
     return items(sequence, LARGEST)
 
 
 def settled_dims(dims):
-    """Dims, or any ints, as Python's own: see `settled`."""
+    """Dims, or any integers, as exact ints: see `settled`."""
     return settled(dims)
 
 
@@ -337,8 +336,8 @@ def broadcast_shapes(str name, a, b):
 
 
 def in_pytorchs_words(a, b):
-    """That matrices of these shapes can't be multiplied, by which people look for the error; "" for
-    what are not matrices."""
+    """PyTorch's words for matrices that can't be multiplied, by which users search for the error;
+    "" for other shapes."""
     if not a or len(b) != 2:
         return ""
     return ("; mat1 and mat2 shapes cannot be multiplied "

@@ -1,7 +1,7 @@
 from libc.stdint cimport int64_t
 
 cdef enum:
-    LINE = 64                      # bytes: the alignment of blocks, and the smallest of them
+    LINE = 64                      # bytes: the alignment of blocks, and their smallest size
 
 cdef class Storage:
     cdef char* data
@@ -12,7 +12,7 @@ cdef class Storage:
     cdef bint writable
     cdef object owner              # who owns borrowed memory
 
-# The version of inference tensors, which track none: negative whatever is added to it.
+# The version of inference tensors, which are not tracked: it stays negative.
 cdef enum:
     UNTRACKED = -(1 << 30)
 
@@ -23,9 +23,9 @@ cdef inline bint untracked(Storage storage) noexcept nogil:
 
 cdef inline bint holds(Storage storage, char* data, Py_ssize_t low, Py_ssize_t high,
                        Py_ssize_t itemsize) noexcept:
-    """Whether elements from `low` to `high`, counted from `data`, lie in a storage."""
+    """Whether elements from `low` to `high`, counted from `data`, are in a storage."""
     cdef Py_ssize_t offset = <Py_ssize_t>(<size_t>data - <size_t>storage.data)
-    # no more elements than bytes: then the products can't overflow
+    # not more elements than bytes, so the products can't overflow
     if offset < 0 or offset > storage.nbytes or low < -offset or high > storage.nbytes:
         return False
     return low * itemsize >= -offset and (high + 1) * itemsize <= storage.nbytes - offset

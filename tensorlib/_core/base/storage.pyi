@@ -4,7 +4,7 @@ from builtins import int as _int, str as _str
 from typing import Any
 
 def empty_cache() -> None:
-    """Gives kept blocks above 4 KiB back to the system."""
+    """Returns kept blocks above 4 KiB to the system."""
 
 def reset_peak() -> None:
     """Sets the peak of `stats()` to what is in use now."""
@@ -13,7 +13,7 @@ def set_cache_limit(nbytes: _int) -> None:
     """Bounds the bytes of freed memory kept for reuse (a quarter of the machine's at first)."""
 
 def set_cache_time(seconds: Any) -> None:
-    """Sets how long freed memory waits to be used again before it is given back (10 s at first)."""
+    """Sets how long freed memory is kept before it is returned to the system (10 s at first)."""
 
 def stats() -> dict[_str, _int]:
-    """Figures of the allocator as a dict; sizes in bytes, of whole blocks."""
+    """Statistics of the allocator as a dict; sizes in bytes, of whole blocks."""

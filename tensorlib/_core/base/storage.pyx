@@ -1,11 +1,11 @@
-"""Memory of tensors: a caching allocator and the Storage that owns or borrows a block.
+"""Memory of tensors: a caching allocator, and storages, which own or borrow a block.
 
-Freed blocks are kept by size class and handed out again, up to a bound. Measured why: on 64 MB
-results six of seven parts of an addition are page faults when every result is fresh memory. Those
-that nobody has asked for in some seconds go back to the system, and no more is kept than makes
-twice the most that was in use in that time: sizes that were not asked for lately make room then.
-Blocks are aligned to 64 bytes; those of `HUGE` bytes and more are aligned to and advised as huge
-pages. All of it runs under the GIL, or without one under the lock `memory`.
+Freed blocks are kept by size class and reused, up to a bound: with fresh memory, six sevenths of
+the time of an addition with a result of 64 MB are page faults. Blocks that were not requested for
+some seconds are returned to the system, and kept and used memory together are at most twice the
+peak use in that time; sizes that were not requested lately are evicted first. Blocks are aligned to
+64 bytes; those of `HUGE` bytes and more are aligned to huge pages, which are advised for them. All
+of it runs under the GIL, or without one under the lock `memory`.
 """
 
 cimport cython
@@ -25,7 +25,7 @@ cdef extern from * nogil:
     #include <sys/mman.h>
     #include <time.h>
     #include <unistd.h>
-    /* In the debug build what no tensor may touch is poisoned: kept blocks, and each one's rest. */
+    /* The debug build poisons what no tensor may access: kept blocks, and the tails of others. */
     #ifdef __SANITIZE_ADDRESS__
     #include <sanitizer/asan_interface.h>
     #define permit(data, nbytes) __asan_unpoison_memory_region(data, nbytes)
@@ -88,18 +88,18 @@ cdef extern from *:
     struct Freeing:
         int depth
         PyObject* waiting      # the first of a linked list
-    Freeing freeing            # the storages of borrowed memory that this thread is about to free
+    Freeing freeing            # storages of borrowed memory that this thread is to free
 
 cdef enum:
-    DEEP = 8                   # such storages that are freed within each other, until others wait
+    DEEP = 8                   # nested deallocations of these, beyond which others are deferred
 
 cdef enum:
     HUGE_PAGE = 2 << 20
     HUGE = 4 << 20           # blocks from here on use huge pages
     SLAB = 1 << 20           # small blocks are cut from slabs of this size ...
     SMALL = 4096             # ... up to this size
-    STALE_MS = 100           # a size that nobody has asked for in this time makes room for others
-    N_CLASSES = 8 + 4 * 53   # the bytes of the last, 2**62, can still be counted
+    STALE_MS = 100           # sizes that were not requested for so long are evicted first
+    N_CLASSES = 8 + 4 * 53   # the last one has 2**62 bytes
 
 
 class OutOfMemoryError(MemoryError, RuntimeError):
@@ -112,13 +112,13 @@ cdef struct Block:
     Block* next
     int64_t freed                    # when, in milliseconds; of blocks above SMALL alone
 
-cdef Lock memory                     # of all that follows, but for the limits that are set
+cdef Lock memory                     # of all variables below, except for the limits
 cdef Block* kept[N_CLASSES]          # free blocks by size class
 cdef int64_t bytes_in_use = 0, bytes_kept = 0
-# The most that was in use: in this window of time, in the one before, and in all earlier ones since
-# `reset_peak` was called.
+# Peak use: in this window of time, in the one before, and in all earlier ones since `reset_peak`
+# was called.
 cdef int64_t window_peak = 0, last_peak = 0, peak_in_use = 0
-cdef int64_t keep_ms = 10_000        # how long a kept block waits; a window is as long
+cdef int64_t keep_ms = 10_000        # how long blocks are kept; also the length of a window
 cdef int64_t window_began = 0, next_look = 0
 cdef int64_t count_requests = 0, count_reused = 0, count_released = 0
 cdef char* slab = NULL
@@ -143,7 +143,7 @@ cdef void* fresh_block(Py_ssize_t nbytes) noexcept:
     cdef void* block = NULL
     if nbytes <= SMALL:
         if slab_left < nbytes:
-            # what is left of the old slab is too small for this request and is let go
+            # the rest of the old slab is too small for this request and is abandoned
             if posix_memalign(&block, LINE, SLAB):
                 return NULL
             slab, slab_left = <char*>block, SLAB
@@ -179,10 +179,10 @@ cdef destructor free_storage = type_slots.tp_dealloc
 
 
 cdef void dealloc(PyObject* self) noexcept:
-    """Frees a storage, or has one of borrowed memory wait where it is found deep among others.
+    """Frees a storage, or defers that if too many deallocations are nested.
 
-    Whoever owns the memory may have borrowed it in turn, as where one library after the other takes
-    an array by DLPack: the last reference to a storage is then held by what another one frees.
+    The owner of borrowed memory may have borrowed it in turn, as when libraries pass on an array by
+    DLPack: then freeing one storage drops the last reference to another one.
     """
     if (<Storage>self).owner is None:
         free_storage(self)
@@ -215,7 +215,7 @@ cdef void release(char* data, Py_ssize_t capacity) noexcept:
         now = milliseconds()
         if now >= next_look:
             let_go(now, bytes_in_use + capacity)
-        # a block of `allocate_whole` has the size of no class
+        # a block of `allocate_whole` belongs to no class
         if class_bytes(size_class) != capacity or not has_room(capacity, now):
             count_released += 1
             free(data)
@@ -229,11 +229,11 @@ cdef void release(char* data, Py_ssize_t capacity) noexcept:
 
 
 cdef bint has_room(Py_ssize_t capacity, int64_t now) noexcept:
-    """Whether so much may be kept, too; what was not asked for lately makes room for it.
+    """Whether so many more bytes may be kept, after evicting sizes that were not requested lately.
 
-    Otherwise blocks of sizes that a program has done with would take the room of the one that it
-    uses now, whose every result were fresh memory: 65,536 x 16 floats plus a row took 235 us so,
-    and take 118.
+    Otherwise blocks of sizes that a program no longer uses would displace those that it does use,
+    and each result would be fresh memory: 65,536 x 16 floats plus a row took 235 us instead of
+    118.
     """
     cdef Py_ssize_t most = min(limit_kept, 2 * max(window_peak, last_peak) - bytes_in_use)
     cdef int size_class, oldest
@@ -254,7 +254,7 @@ cdef bint has_room(Py_ssize_t capacity, int64_t now) noexcept:
 
 
 cdef inline void give_back(int size_class) noexcept:
-    """The first kept block of a class, to the system."""
+    """Returns the first kept block of a class to the system."""
     global bytes_kept, count_released
     cdef Block* block = kept[size_class]
     kept[size_class] = block.next
@@ -264,8 +264,8 @@ cdef inline void give_back(int size_class) noexcept:
 
 
 cdef void let_go(int64_t now, int64_t lives) noexcept:
-    """Gives back blocks that were kept for too long, and begins a new window when it is time, with
-    what `lives` as its peak."""
+    """Returns blocks that were kept for too long to the system, and begins a new window when the
+    old one is over, with `lives`, the bytes in use, as its peak."""
     global window_began, window_peak, last_peak, peak_in_use, next_look, bytes_kept, count_released
     cdef int size_class
     cdef Block* block
@@ -289,18 +289,18 @@ cdef void let_go(int64_t now, int64_t lives) noexcept:
 
 
 cdef int64_t* first_version() noexcept nogil:
-    """Where this thread keeps the version that new storages begin with."""
+    """The address of the version of new storages of this thread."""
     return new_version_address()
 cdef int64_t epoch = 0
 
 
 cdef int64_t next_epoch() noexcept:
-    """The number of an epoch that begins now: what is made from here on is not born before it."""
+    """Begins an epoch, and returns its number, which later storages have as `born`."""
     return fetch_add(&epoch, 1) + 1
 
 
 cdef inline Block* take_block(int size_class, Py_ssize_t capacity) noexcept:
-    """A block of a class, kept or new, which is in use from here on; NULL if there is none."""
+    """A block of a class, kept or new, which counts as in use; NULL if there is none."""
     global bytes_in_use, window_peak, bytes_kept, count_requests, count_reused
     cdef Block* block
     hold(&memory)
@@ -344,7 +344,7 @@ cdef Storage allocate(Py_ssize_t nbytes):
             raise OutOfMemoryError(
                 f"cannot allocate {nbytes:,} bytes ({bytes_in_use:,} are in use)")
     permit(block, capacity)
-    # whole lines are the tensor's own: the copies of a number fill one
+    # the whole line is the tensor's own: copies of a number fill it
     forbid(<char*>block + (nbytes + LINE - 1) // LINE * LINE,
            capacity - (nbytes + LINE - 1) // LINE * LINE)
     storage = Storage.__new__(Storage)
@@ -358,15 +358,15 @@ cdef Storage allocate(Py_ssize_t nbytes):
 
 
 cdef Storage allocate_whole(Py_ssize_t nbytes):
-    """An uninitialised storage of no more than `nbytes` in whole lines, which is not kept for reuse
-    when it is let go of: for what is large and lasts. Raises OutOfMemoryError."""
+    """An uninitialised storage of `nbytes` rounded up to whole lines, which is not kept for reuse
+    when it is freed: for large memory that lasts. Raises OutOfMemoryError."""
     global bytes_in_use, window_peak
     cdef Storage storage
     cdef Py_ssize_t capacity = (nbytes + LINE - 1) // LINE * LINE
     cdef void* block
     if capacity <= SMALL or computes_nothing():
         return allocate(nbytes)
-    block = fresh_block(capacity)              # which is of no slab, and needs no lock
+    block = fresh_block(capacity)              # not of a slab, so it needs no lock
     if block == NULL:
         empty_cache()
         block = fresh_block(capacity)
@@ -395,12 +395,12 @@ cdef Storage borrow(char* data, Py_ssize_t nbytes, bint writable, object owner):
 
 
 def empty_cache():
-    """Gives kept blocks above 4 KiB back to the system. Blocks in use are not touched."""
+    """Returns kept blocks above 4 KiB to the system. Blocks in use are not touched."""
     cdef int size_class
     drop_scratch()
     hold(&memory)
     for size_class in range(N_CLASSES):
-        if class_bytes(size_class) <= SMALL:   # cut from slabs, reused for ever
+        if class_bytes(size_class) <= SMALL:   # cut from slabs, which are never freed
             continue
         while kept[size_class] != NULL:
             give_back(size_class)
@@ -428,9 +428,9 @@ def set_cache_limit(Py_ssize_t nbytes):
 
 
 def set_cache_time(double seconds):
-    """Sets how long freed memory waits to be used again before it is given back (10 s at first).
+    """Sets how long freed memory is kept before it is returned to the system (10 s at first).
 
-    The allocator looks when memory is freed, so a process that computes nothing keeps what it has.
+    That is checked when memory is freed, so a process that computes nothing keeps what it has.
     Raises: ValueError if `seconds` is negative or NaN.
     """
     global keep_ms
@@ -443,7 +443,7 @@ def set_cache_time(double seconds):
 
 
 def stats():
-    """Figures of the allocator as a dict; sizes in bytes, of whole blocks.
+    """Statistics of the allocator as a dict; sizes in bytes, of whole blocks.
 
     `in_use` now, its `peak`, `kept` for reuse (the memory that kernels work in, and blocks above 4
     KiB; smaller ones are cut from slabs and stay), `limit` of what may be kept; `requests` in all,

@@ -13,5 +13,5 @@ cdef extern from "numpy/ufuncobject.h":
         int nargs
         int ntypes
         ufunc_loop* functions
-        void** data                # NULL where no loop wants any
+        void** data                # NULL if no loop needs any
         const char* types          # type numbers, nargs for each loop

@@ -1,9 +1,9 @@
-"""The one way from low floors to high ones: a table of what the core calls above itself.
+"""Upcalls: the table of functions in higher layers that the core calls.
 
 Imports run downwards only, but `Tensor.__add__` runs the registered operation `add`, and a sweep
-that is recorded sums gradients by it. Whatever of this kind there is has a place here. All places
-are filled at once, by `fill_upcalls` in `_core/apply/fill_upcalls.pyx`, when `autograd` is
-imported; a call through one that is not filled yet raises RuntimeError.
+that is recorded sums gradients by it. All such functions are in this table. It is filled at once,
+by `fill_upcalls` in `_core/apply/fill_upcalls.pyx`, when `autograd` is imported; a call before that
+raises RuntimeError.
 """
 
 from cpython.buffer cimport Py_buffer
@@ -11,8 +11,8 @@ from cpython.object cimport PyObject
 
 from tensorlib._core.base.watch cimport watched
 
-# The operations that the core calls, in the order of OPERATIONS in upcalls.pyx: those of Python's
-# operators, those that subscripts and writes in place record, those that end a gradient rule.
+# The operations that the core calls, in the order of OPERATIONS in upcalls.pyx: for Python's
+# operators, for subscripts and in-place writes, for the end of gradient rules.
 cdef enum OpSlot:
     ADD, SUB, MUL, TRUEDIV, FLOORDIV, MOD, POW, MATMUL, AND, OR, XOR, LSHIFT, RSHIFT
     LT, LE, EQ, NE, GT, GE
@@ -21,7 +21,7 @@ cdef enum OpSlot:
     ZMUL, SUM_TO_SIZE, TO, CONJUGATED, REAL_PART
     N_OP_SLOTS
 
-# A tensor is an `object` here, since the table lies below its type.
+# A tensor is an `object` here, since the table is below its type.
 ctypedef object (*binary_function)(OpSlot which, object a, object b)
 ctypedef object (*unary_function)(OpSlot which, object a)
 ctypedef object (*getitem_function)(object x, object key)
@@ -36,7 +36,7 @@ ctypedef object (*called_function)(object function, tuple args, dict kwargs)
 ctypedef bint (*asks_function)(PyObject* const* args, Py_ssize_t n) noexcept
 
 cdef struct Upcalls:
-    # what the slots of the Tensor type call
+    # called by the slots of the Tensor type
     binary_function binary
     binary_function inplace
     unary_function unary
@@ -51,7 +51,7 @@ cdef struct Upcalls:
     told_function leaving
     told_function effect
     offered_function offered
-    called_function called           # ... and any public function, as it was called
+    called_function called           # ... and any public function, with its arguments as passed
     # what a class makes of a call, too, and whether any among the arguments is no Tensor and may
     called_function whole
     asks_function asks
@@ -61,7 +61,7 @@ cdef struct Upcalls:
     PyObject* needs_of
     PyObject* gradient_of
     PyObject* tangent_of
-    # what declares the families of operations that nobody asked for yet
+    # declares the families of operations that are not declared yet
     PyObject* declare_all
 
 cdef Upcalls upcalls
@@ -76,5 +76,5 @@ cdef inline object registered(OpSlot which):
     return <object>upcalls.operations[<int>which]
 
 cdef inline int effect(str name, object x) except -1:
-    """Tells interpreters of what is done to `x` and is no operation."""
+    """Notifies interpreters of a change of `x` that is no operation."""
     return upcalls.effect(name, x) if watched else 0

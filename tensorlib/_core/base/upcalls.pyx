@@ -1,4 +1,4 @@
-"""The table of upcalls (see upcalls.pxd) before it is filled: every place in it raises."""
+"""The table of upcalls (see upcalls.pxd), whose entries raise until it is filled."""
 
 # The names of the operations, in the order of the enum `OpSlot`.
 OPERATIONS = (
@@ -66,7 +66,7 @@ cdef object no_offered(object op, str name, tuple args, dict kwargs):
 
 
 def no_function(op):
-    """Raises RuntimeError, in the place of a function of operations."""
+    """Raises RuntimeError: the entry of a function before the table is filled."""
     raise_unfilled(op.name)
 
 

@@ -1,6 +1,6 @@
-"""Warnings that the library's compiled code gives: a capture is notified of them, as of others.
+"""Warnings of the library's compiled code, of which captures are notified.
 
-The profile by which it sees warnings in Python shows none of them.
+The profile function by which they notice warnings of Python code does not see these.
 """
 
 import os
@@ -10,7 +10,7 @@ from _thread import _local as local   # of `threading`, which an import is not w
 from typing import Any
 
 HOME = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-BETWEEN = tuple(os.path.join(HOME, name, "") for name in ("program", "_core"))   # what captures
+BETWEEN = tuple(os.path.join(HOME, name, "") for name in ("program", "_core"))   # code of captures
 
 
 class Listener(local):
@@ -23,8 +23,8 @@ listener = Listener()
 
 
 def warn_of(message: str, category: type[Warning] = UserWarning, level: int = 1) -> None:
-    """Warns as `warnings.warn` does with this `stacklevel`: at 1 in the line of Python code that
-    calls this, or what calls this from compiled code. Frames of a capture do not count."""
+    """Warns as `warnings.warn` does with this `stacklevel`, where 1 is the line of Python code that
+    called this, or called the compiled caller. Frames of captures do not count."""
     if listener.callback is None:
         warnings.warn(message, category, stacklevel=level + 1)
     else:
@@ -33,7 +33,7 @@ def warn_of(message: str, category: type[Warning] = UserWarning, level: int = 1)
 
 def warn_at(frame: Any, message: Any, category: type[Warning] | None = None, level: int = 1,
             source: Any = None) -> None:
-    """Warns at the line that a frame is at, or so many up, of which a capture's are none."""
+    """Warns at the line of a frame, or so many frames up, not counting those of captures."""
     if listener.callback is not None:
         listener.callback()
     for _ in range(level - 1):
@@ -50,8 +50,7 @@ def warn_at(frame: Any, message: Any, category: type[Warning] | None = None, lev
 
 
 def own(frame: Any) -> Any:
-    """A frame, or the next one up that is not of what captures and calls; None where there is none.
-    """
+    """A frame, or the next one up that is not of a capture or of dispatch; None without one."""
     while frame is not None and frame.f_code.co_filename.startswith(BETWEEN):
         frame = frame.f_back
     return frame

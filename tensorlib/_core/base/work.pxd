@@ -1,8 +1,8 @@
-"""Where code runs that touches the memory of tensors: here and in the pool, and nowhere else.
+"""Runs all code that accesses the memory of tensors, together with the pool.
 
-Work names memory of a tensor that it reads or writes. Where that is of a tensor on `meta`, which
-has none, nothing is done; so who writes a loop hands it in here, and need not think of that. What
-is read after the work, such as a count that it found, then has the value that it had before.
+Work is passed an address of a tensor that it reads or writes. If that is of a tensor on `meta`,
+which has no memory, nothing is done, so loops need no test for it. Results of the work, such as a
+count, then keep the values that they had before.
 """
 
 from tensorlib._core.base.pool cimport range_fn
@@ -18,8 +18,8 @@ cdef inline void run_alone(range_fn work, void* context, const void* memory,
 
 cdef inline int share(range_fn work, void* context, const void* memory, Py_ssize_t n,
                       Py_ssize_t grain, bint brief) except -1:
-    """work(context, begin, end) on chunks of [0, n) that have `grain` elements at least: by several
-    threads and without the GIL, or, where it is brief, on all of it at once and with the GIL."""
+    """work(context, begin, end) on chunks of [0, n) of at least `grain` elements: by several
+    threads and without the GIL or, if it is brief, on the whole range and with the GIL."""
     if in_region(memory):
         return 0
     if brief:
@@ -28,5 +28,5 @@ cdef inline int share(range_fn work, void* context, const void* memory, Py_ssize
     return share_out(work, context, n, grain)
 
 cdef inline int run_once(range_fn work, void* context, const void* memory, bint brief) except -1:
-    """work(context, 0, 1), which is not cut: without the GIL, unless it is brief."""
+    """work(context, 0, 1), which is not divided: without the GIL, unless it is brief."""
     return share(work, context, memory, 1, 1, brief)

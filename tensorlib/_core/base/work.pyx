@@ -1,4 +1,4 @@
-"""Work on the memory of tensors that is long enough for other threads to run meanwhile."""
+"""Work on the memory of tensors that is long enough to release the GIL."""
 
 from tensorlib._core.base.epochs cimport work_begins, work_ends
 from tensorlib._core.base.pool cimport parallel_for

@@ -1,4 +1,4 @@
-"""New tensors of given sizes: constant, or as another tensor is."""
+"""New tensors of given sizes, or like another tensor: uninitialised or constant."""
 
 from cpython.float cimport PyFloat_Check, PyFloat_CheckExact
 from cpython.long cimport PyLong_CheckExact
@@ -44,7 +44,7 @@ cdef enum:
 # ---- arguments -----------------------------------------------------------------------------------
 
 cdef int chosen_dtype(str name, object dtype, object out, int otherwise) except -1:
-    """The dtype asked for, else that of `out`, else `otherwise`."""
+    """The requested dtype, else that of `out`, else `otherwise`."""
     if dtype is None:
         return (<Tensor>out).type if isinstance(out, Tensor) else otherwise
     try:
@@ -56,10 +56,9 @@ cdef int chosen_dtype(str name, object dtype, object out, int otherwise) except 
 cdef object offered_new(str name, tuple args, dict options, object layout, object device,
                         object pin_memory, object requires_grad, object like=None,
                         object memory_format=None):
-    """What an interpreter makes of a call for a new tensor; NotImplemented: nothing does it.
+    """The result of a function for new tensors by an interpreter, or NotImplemented.
 
-    It is given `options`, and of the others those that change something. Raises: as
-    `check_options`.
+    It gets `options`, and those of the others that have an effect. Raises: as `check_options`.
     """
     check_options(name, layout, device, pin_memory)
     if device is None and like is None and makes_meta():
@@ -132,19 +131,19 @@ cpdef object plain_number(str name, str argument, object value):
     if found is not None:
         return found
     if not isinstance(value, Tensor) and is_linked(value):
-        return value.item()                  # refuses: it differs between examples
+        return value.item()                  # raises: it differs between examples
     raise TypeError(f"{name}: {argument} must be a number, not {type(value).__name__}")
 
 
 cdef bint is_recorded(object value):
-    """Whether what is filled with a value is to be made of it by operations."""
+    """Whether a tensor filled with a value must be computed from it by operations."""
     if PyFloat_CheckExact(value) or PyLong_CheckExact(value):
         return False
     return is_linked(value) and value.ndim == 0
 
 
 cdef object spread(str name, object value, shape, dtype, object out):
-    """A tensor whose elements are all a tensor of a graph, or one of those of a batch."""
+    """A tensor filled with a 0-d tensor that is in a graph or Batched."""
     if out is not None:
         raise RuntimeError(f"{name}: functions with out=... don't support automatic "
                            "differentiation, but the value to fill with requires grad")
@@ -152,7 +151,7 @@ cdef object spread(str name, object value, shape, dtype, object out):
 
 
 cdef object finish(str name, Tensor x, object out, object requires_grad):
-    """What a function of this module returns: `x`, or `out` with the elements of `x`."""
+    """The result of a function of this module: `x`, or `out` with the elements of `x`."""
     if out is not None:
         check_out(name, x, out)
         store_out(name, (), x, out)
@@ -322,7 +321,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
 
 
 cdef int number_dtype(object value) noexcept:
-    """The dtype that stands for a Python number."""
+    """The default dtype of a Python number."""
     if PyFloat_Check(value):
         return default_float()
     if isinstance(value, complex):
@@ -348,7 +347,7 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False,
 
 
 def filling(str name, value, dtype):
-    """A number as a 0-d tensor, which `name` will put into tensors of this dtype.
+    """A number as a 0-d tensor, which the function `name` will write to tensors of this dtype.
 
     Raises: TypeError for what is not a number, OutOfRangeError for one that the dtype can't hold.
     """

@@ -54,7 +54,7 @@ cdef struct Draw:
     uint64_t seed, offset
     void* y
     double scale, shift, top
-    double levels                # how many values u takes, for half types; 0 for all there are
+    double levels                # how many values u takes, for half types; 0: no limit
     float_loop floats
     double_loop doubles
 
@@ -64,7 +64,7 @@ find_pairs("philox", ("uniform", "normal"), loops[0])
 
 cdef inline void transform(const Draw* draw, floating* y, Py_ssize_t begin,
                            Py_ssize_t end) noexcept nogil:
-    """What a law makes of the kernel's numbers."""
+    """How a distribution is computed from the numbers of the kernel."""
     cdef floating scale = <floating>draw.scale, shift = <floating>draw.shift
     cdef floating top = <floating>draw.top, levels = <floating>draw.levels, value
     cdef Py_ssize_t i
@@ -96,7 +96,7 @@ cdef void draw_doubles(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
 
 
 cdef int draw_reals(Tensor x, Generator generator, Draw* draw) except -1:
-    """x := numbers of the law; dtypes that no kernel draws are cast from float32."""
+    """x := numbers of the distribution; dtypes without a kernel are cast from float32."""
     cdef Tensor y = x
     if not x.packed or (x.type != FLOAT32 and x.type != FLOAT64):
         y = new_like(x, FLOAT64 if x.type == FLOAT64 else FLOAT32)
@@ -172,7 +172,7 @@ cdef int draw_normal(str name, Tensor x, double mean, double std, object generat
     check_inexact(name, x)
     if not std >= 0:
         raise RuntimeError(f"{name}: std must be 0 or more, got {std}")
-    if KIND[x.type] == COMPLEX_KIND:         # of which each part has half of the variance
+    if KIND[x.type] == COMPLEX_KIND:         # each part has half of the variance
         return draw_normal(name, as_real(x), mean, std * sqrt(0.5), generator)
     draw.law = NORMAL
     draw.scale, draw.shift, draw.top = std, mean, 0
@@ -308,7 +308,7 @@ def uniform_(Tensor self, from_=0.0, to=1.0, *, generator=None):
         raise RuntimeError(
             f"uniform_: expects from <= to and a finite to - from, got from={low} and to={high}")
     for bound in (low, high, high - low):
-        number_bits("uniform_", bound, real_of(self.type), &bits)     # refuses what overflows
+        number_bits("uniform_", bound, real_of(self.type), &bits)     # raises for overflow
     histories = histories_of(self, None)
     draw_uniform("uniform_", self, low, high, generator)
     overwritten(self, histories)
@@ -357,7 +357,7 @@ def bernoulli_(Tensor self, p=0.5, *, generator=None):
 
 cdef int draw_truths(str name, Tensor x, object p, Generator generator) except -1:
     """x := 1 with probability `p`, a number or a tensor that broadcasts, else 0."""
-    if isinstance(p, Tensor):                # a gradient of it would be zero: see `bernoulli`
+    if isinstance(p, Tensor):                # its gradient would be zero: see `bernoulli`
         if (<Tensor>p).ndim_:
             return draw_each(name, x, <Tensor>p, generator)
         p = (<Tensor>p).detach()

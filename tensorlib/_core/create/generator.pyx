@@ -28,7 +28,7 @@ cdef uint64_t FIRST_SEED = 67280421310721        # of a new Generator, as in PyT
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
 cdef class Generator:
-    """A source of random numbers: a seed, and how many tensors were drawn from it.
+    """A source of random numbers: a seed, and the number of tensors drawn from it.
 
     >>> g = tensorlib.Generator().manual_seed(3)
     >>> x, y = tensorlib.rand(2, generator=g), tensorlib.rand(2, generator=g)
@@ -49,7 +49,7 @@ cdef class Generator:
         return CPU
 
     def manual_seed(self, seed):
-        """This generator, started anew from `seed`, which is in [-2**63, 2**64).
+        """This generator, restarted from `seed`, which is in [-2**63, 2**64).
 
         Raises: RuntimeError for what is not an integer, OutOfRangeError.
         """
@@ -65,7 +65,7 @@ cdef class Generator:
         return self
 
     def seed(self):
-        """A seed from the operating system, from which this generator now starts anew."""
+        """A seed of the operating system, from which this generator is restarted."""
         if watched:
             effect("seed", self)
         self.key = int.from_bytes(os.urandom(8), "little")
@@ -85,7 +85,7 @@ cdef class Generator:
         return state
 
     def set_state(self, new_state):
-        """Goes on from a state that `get_state` gave. Raises: TypeError, RuntimeError."""
+        """Restores a state from `get_state`. Raises: TypeError, RuntimeError."""
         if not isinstance(new_state, Tensor) or (<Tensor>new_state).type != UINT8:
             got = new_state.dtype if isinstance(new_state, Tensor) else type(new_state).__name__
             raise TypeError(f"set_state: expected a Tensor of uint8, got {got}")
@@ -100,7 +100,7 @@ cdef class Generator:
         return self
 
     def clone_state(self):
-        """A new generator that goes on from the same state."""
+        """A new generator with the same state."""
         return restored(self.key, self.offset)
 
     def __reduce__(self):
@@ -111,7 +111,7 @@ cdef class Generator:
 
 
 def restored(uint64_t key, uint64_t offset):
-    """A generator in the state that a pickle holds."""
+    """A generator with the state of a pickle."""
     cdef Generator generator = Generator()
     generator.key, generator.offset = key, offset
     return generator
@@ -121,9 +121,9 @@ default_generator = Generator()
 default_generator.seed()
 
 
-# How a thread draws that runs a function for a whole batch: False where it may not, or a pair of
-# the sizes that every draw has besides its own, and of what makes its result one example. Set
-# without an allocation, so that it can be set back whatever fails.
+# How a thread draws random numbers under `vmap`: False if it must not, or a pair of the leading
+# sizes that every draw has in addition, and a function that makes the result a Batched value. It is
+# set without an allocation, so that restoring it cannot fail.
 cdef extern from * nogil:
     """
     static __thread PyObject* thread_plan = NULL;          /* owned; NULL: as ever */
@@ -135,7 +135,7 @@ cdef extern from * nogil:
 
 
 def set_plan(plan):
-    """Sets how this thread draws (None: as ever) and returns how it did."""
+    """Sets how this thread draws (None: as usual), and returns the value before."""
     cdef PyObject* held = current_plan()
     before = None if held == NULL else <object>held
     Py_XINCREF(NULL if plan is None else <PyObject*>plan)
@@ -145,7 +145,7 @@ def set_plan(plan):
 
 
 cdef object plan_of(str name):
-    """How this thread draws, where each example of a batch draws numbers of its own; else None."""
+    """How this thread draws, if each example of a batch draws its own numbers; else None."""
     cdef PyObject* held = current_plan()
     plan = None if held == NULL else <object>held
     if plan is False:
@@ -156,19 +156,19 @@ cdef object plan_of(str name):
 
 
 cpdef tuple sizes_of_batches(str name):
-    """The sizes of the batches whose examples draw numbers of their own, the outermost first."""
+    """The sizes of the batches whose examples draw their own numbers, the outermost first."""
     plan = plan_of(name)
     return () if plan is None else <tuple>plan[0]
 
 
 cpdef object as_examples(object x):
-    """What was drawn, as the examples see it."""
+    """The drawn numbers as a Batched value."""
     cdef PyObject* held = current_plan()
     return (<object>held)[1](x) if held != NULL and <object>held else x
 
 
 cdef int refuse_shared_draw(str name) except -1:
-    """Raises where one tensor that all examples share would have to take the numbers of each."""
+    """Raises if each example would draw its own numbers for a tensor that they share."""
     if plan_of(name) is not None:
         raise RuntimeError(f"{name}: vmap: in place on a tensor that all examples of a batch "
                            "share, with randomness='different', would draw the same for all; use "
@@ -186,7 +186,7 @@ cdef Generator chosen(str name, object generator):
 
 
 cdef void next_draw(Generator source, Tensor x, uint64_t* seed, uint64_t* offset) noexcept:
-    """What the numbers for `x` follow from; where it has no memory, none are drawn."""
+    """The seed and offset of a draw for `x`; on `meta` nothing is drawn."""
     cdef uint64_t drawn
     drawn = not is_meta(x)
     seed[0], offset[0] = source.key, fetch_add_unsigned(&source.offset, drawn)

@@ -1,4 +1,4 @@
-"""Writing new values over a tensor's elements, and what that does to its history."""
+"""Overwriting the elements of a tensor, and the history that it gets."""
 
 from tensorlib._core.apply.inplace cimport (
     check_may_change, check_writable, copied_from, follow, set_history, take_histories,
@@ -21,15 +21,15 @@ from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed_copy
 from tensorlib._core.base.error_names import renamed, shown
 
 cdef list histories_of(Tensor x, Tensor source):
-    """What becomes of the histories where the elements of `x` become those of `source`, or (None)
-    constants; None where nothing is recorded."""
+    """The new histories if the elements of `x` become those of `source`, or (None) constants; None
+    if nothing is recorded."""
     if not mode().grad or not (requires_grad(x) or source is not None and requires_grad(source)):
         return None
     return copied_from(x, source)
 
 
 cdef void overwritten(Tensor x, list histories) noexcept:
-    """Records that `x` was written, for which `histories_of` made the histories before."""
+    """Records that `x` was written, with the histories from `histories_of`."""
     x.storage.version += 1
     take_histories(histories)
 
@@ -158,9 +158,9 @@ def make_in_place(str name, function, bint kept, writer):
 
 
 def take_layout(str name, Tensor x, view_of, tuple args):
-    """`x`, after it took on the layout of `view_of(x, *args)`, and its place in the graph.
+    """`x`, after it got the layout and the grad_fn of `view_of(x, *args)`.
 
-    Its elements stay where they are. What was saved of it before is noticed as overwritten.
+    Its elements are not moved. Values of it that were saved before count as overwritten.
     """
     cdef Tensor view
     cdef list followed

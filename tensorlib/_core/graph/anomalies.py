@@ -1,4 +1,4 @@
-"""Anomaly mode: the stack that a new node keeps, and the message where a gradient goes wrong."""
+"""Anomaly mode: the stack trace that a node keeps, and the errors that show it."""
 
 import os
 import sys
@@ -12,13 +12,13 @@ format_stack = deferred("traceback", "format_stack")
 
 
 def first_notes(running):
-    """The notes of a new node: the line that made it, and the node whose gradient runs, or None."""
+    """The metadata of a new node: its stack trace, and the node whose gradient runs, or None."""
     notes = {"traceback_": format_stack(sys._getframe(1))}
     return notes if running is None else {**notes, "parent_": running}
 
 
 def recorded_at(node):
-    """The line at which a node was recorded, in brackets; nothing unless that was recorded."""
+    """The line at which a node was recorded, in brackets; empty if that is not known."""
     for frame in reversed(node.metadata.get("traceback_", ())):
         if HERE not in frame:
             return f" (recorded at {' '.join(frame.split())})"
@@ -35,7 +35,7 @@ def check_nan(node, grads):
 
 
 def explain(node):
-    """Warns where the operation ran whose gradient raises, and which gradient it was part of."""
+    """Warns where the operation ran whose gradient raises, and of which gradient it was part."""
     text = f"Error detected in {node.name()}. " + told(node, "caused the error")
     while "parent_" in node.metadata:
         node = node.metadata["parent_"]

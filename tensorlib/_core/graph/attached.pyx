@@ -13,11 +13,11 @@ from tensorlib._core.graph.handles import PLAIN, RemovableHandle, tensors_and_no
 
 # ---- cycles --------------------------------------------------------------------------------------
 #
-# What the user hangs on a node or a tensor may hold tensors that were recorded on it before: these
-# and the nodes between are shown to the collector then.
+# A hook or metadata may hold tensors that were computed from the node or tensor that it is set on.
+# Then these, and the nodes between, are tracked by the garbage collector.
 
 cdef int track_newer(Node root, int64_t since) except -1:
-    """Tracks what leads from `root` to nodes not older than the sequence number `since`."""
+    """Tracks the nodes on paths from `root` to nodes of at least the sequence number `since`."""
     cdef list stack = [root]
     cdef set seen = {root}
     cdef Node node, target
@@ -37,7 +37,7 @@ cdef int track_newer(Node root, int64_t since) except -1:
 
 
 cdef int track_all(object held, int64_t since) except -1:
-    """Tracks the tensors in an object, and what they have in the graph since a sequence number."""
+    """Tracks the tensors in an object, and their graphs from the sequence number `since` on."""
     cdef Tensor x
     if type(held) in PLAIN:
         return 0
@@ -53,12 +53,12 @@ cdef int track_all(object held, int64_t since) except -1:
 
 
 cdef int track_held(Tensor holder, object held) except -1:
-    """Tracks what a tensor is about to hold: see `track_all`."""
+    """Tracks an object that a tensor is about to hold: see `track_all`."""
     cdef int64_t since = recorded_so_far()
     if holder.grad_node is not None:
         since = (<Node>holder.grad_node).sequence
     elif holder.accumulator != NULL:
-        since = 0                      # this node is younger than the first one that led to it
+        since = 0                      # this node is newer than the first one found on the path
     if type(held) not in PLAIN:
         track_tensor(holder)
         track_all(held, since)
@@ -90,19 +90,19 @@ cdef object hook_node(Node node, HookKind kind, int slot, object hook):
 
 
 def add_hook(Tensor x, hook):
-    """Has `hook` called with the gradient of `x`; returns its handle."""
+    """Registers `hook`, called with the gradient of `x`; returns its handle."""
     track_tensor(x)
     return hook_node(gradient_node(x), ON_TENSOR, x.slot, hook)
 
 
 def add_accumulated_hook(Tensor leaf, hook):
-    """Has `hook` called with a leaf after its `.grad` was computed; returns its handle."""
+    """Registers `hook`, called with a leaf after its `.grad` was computed; returns its handle."""
     track_tensor(leaf)
     return hook_node(accumulator_of(leaf), ACCUMULATED, 0, hook)
 
 
 def add_retaining_hook(Tensor x, hook):
-    """Notes once that `x` keeps its gradient: `hook`, with the attribute `x`, stores it."""
+    """Registers once the hook that stores the gradient of `x`, its attribute."""
     if not x.keeps_grad:
         x.keeps_grad = True
         hook_node(gradient_node(x), RETAINS, x.slot, hook)

@@ -1,4 +1,4 @@
-"""The handles of hooks, the metadata of nodes, and which tensors a user's object holds."""
+"""Handles of hooks, the metadata of nodes, and the tensors that an object of the user's holds."""
 
 from functools import partial
 from itertools import count, islice
@@ -12,7 +12,7 @@ PLAIN = frozenset((int, float, bool, str, bytes, type(None)))
 
 
 def contents(cell):
-    """What a closure's cell holds, in a tuple that is empty where it holds nothing yet."""
+    """The content of a closure's cell as a tuple, which is empty for an empty cell."""
     try:
         return (cell.cell_contents,)
     except ValueError:
@@ -20,9 +20,9 @@ def contents(cell):
 
 
 def parts_of(thing):
-    """What an object holds, of the kinds that people make; nothing for others."""
+    """The members of an object of common kinds (functions, containers, instances)."""
     if isinstance(thing, (list, tuple, set, frozenset)):
-        return tuple(islice(thing, LOOKED_INTO))     # whose length may lie
+        return tuple(islice(thing, LOOKED_INTO))     # `__len__` may be wrong
     if isinstance(thing, dict):
         return tuple(thing.values())
     if isinstance(thing, (type, ModuleType)):
@@ -53,7 +53,7 @@ def tensors_and_nodes(held, node_type):
 
 
 class Notes(dict):
-    """The notes of a node, which is told (`track`) of what it is given."""
+    """The metadata dict of a node, which calls `track` with each value that is stored."""
 
     def __init__(self, notes, track):
         super().__init__(notes)

@@ -47,7 +47,7 @@ def _set_inference(bint enabled):
 
 
 def _set_anomaly(tuple wanted):
-    """Sets whether this thread detects anomalies, and NaN; returns what held before."""
+    """Sets whether this thread detects anomalies, and NaN; returns the values before."""
     cdef bint enabled, check_nan
     enabled, check_nan = wanted
     before = bool(mode().node_flags & TRACED), bool(mode().node_flags & CHECKED)
@@ -58,7 +58,7 @@ def _set_anomaly(tuple wanted):
 
 
 def _set_forward_mode(bint enabled):
-    """Sets whether nodes keep what forward mode may need as well; returns what held before."""
+    """Sets whether nodes keep what forward mode may need as well; returns the value before."""
     cdef bint before = mode().forward_mode
     mode().forward_mode = enabled
     return before

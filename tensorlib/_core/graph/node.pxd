@@ -8,7 +8,7 @@ cdef enum:
     N_INLINE = 2
     OUTPUT = 24          # the place of the first output in a mask of kept values
 
-# One input of the forward operation: where its gradient goes, and what that must look like.
+# One input of the forward operation: where its gradient goes, and the dtype and shape of that.
 cdef struct Edge:
     PyObject* target     # Node, owned; NULL where no gradient is needed
     int slot             # which output of the target
@@ -16,12 +16,12 @@ cdef struct Edge:
     short ndim
     Py_ssize_t dims[EDGE_NDIM]     # the sizes, or in dims[0] a pointer to them
 
-# A value kept for the gradient, as it was when the operation ran.
+# A saved value, as it was when the operation ran.
 cdef struct Saved:
     PyObject* tensor     # owned
     int64_t version
 
-# What the sweep that is under way notes in a node; a sweep inside of a hook sets it aside.
+# The state of the running sweep in a node; a sweep inside a hook saves and restores it.
 cdef struct Visit:
     int64_t sweep        # the number of the sweep
     int pending          # dependents that have not reported
@@ -34,8 +34,8 @@ cdef struct Visit:
                          # asked for, where something does of others; of replayed calls alone
     PyObject* grads      # that arrived, owned: one, or for several outputs a tuple; NULL before
 
-# 256 bytes with the collector's header. Tensors have 272: were nodes as large, the two would lie
-# among each other in memory, and a sweep through a million nodes would take a fifth longer.
+# 256 bytes with the collector's header; tensors have 272. With one size class for both they would
+# be interleaved in memory, and a sweep through a million nodes would take a fifth longer.
 cdef class Node:
     cdef object op
     cdef object attributes         # what the rules need beside tensors, or None
@@ -46,9 +46,9 @@ cdef class Node:
     cdef int n_edges
     cdef int n_outputs
     cdef int n_saved
-    cdef char released             # the saved values were let go by a sweep
+    cdef char released             # a sweep has released the saved values
     cdef char packs                # its values are saved through hooks
-    cdef char tracked              # by the garbage collector, and what is built on it too
+    cdef char tracked              # by the garbage collector, as are nodes built on it
     cdef char is_leaf              # AccumulateGrad: saves the leaf whose .grad takes the gradient
     cdef Edge* edges
     cdef Saved* saved

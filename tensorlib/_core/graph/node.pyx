@@ -46,18 +46,18 @@ cdef extern from *:
     Freeing freeing            # the nodes that this thread is about to free
 
 cdef enum:
-    DEEP = 8                   # nodes that are freed within each other, until others wait
+    DEEP = 8                   # nested deallocations, beyond which others are deferred
 
 cdef int64_t next_sequence = 1
 
 
 cpdef int64_t recorded_so_far() noexcept:
-    """The number of the next node: those recorded from now on are not below it."""
+    """The sequence number of the next node; nodes recorded later have larger ones."""
     return next_sequence
 
 
 def leave_out(int64_t count):
-    """Leaves numbers of nodes out, and returns the first of them."""
+    """Reserves sequence numbers, and returns the first of them."""
     return fetch_add(&next_sequence, count)
 
 
@@ -83,14 +83,14 @@ cdef class Node:
         return f"<{self.op.node_name} object at {<size_t><PyObject*>self:#x}>"
 
     def __getattr__(self, name):
-        """Of the node of a `Function`: what is on its `ctx`, which is the node in PyTorch."""
+        """Attributes of the `ctx` of a `Function`, which in PyTorch is the node itself."""
         ctx = self.attributes
         if hasattr(type(ctx), "save_for_backward") and not name.startswith("_"):
             if name == "saved_tensors":
                 return ctx.kept_by(self)
             if hasattr(ctx, name):
                 return getattr(ctx, name)
-        if name == "variable":          # whose getter raised, and Python asks here once more
+        if name == "variable":          # its getter raised, so that Python calls __getattr__
             raise AttributeError(
                 f"{self.op.node_name} has no variable; AccumulateGrad nodes have")
         if name.startswith("_saved_") and not self.is_leaf:      # PyTorch's names of these values
@@ -102,7 +102,7 @@ cdef class Node:
 
 
 class _Accumulate:
-    """In the place of the operation of a node that accumulates into a leaf."""
+    """The operation of nodes that accumulate into a leaf."""
 
     node_name = "AccumulateGrad"
     name = "accumulate_grad"
@@ -114,7 +114,7 @@ cdef object accumulate = _Accumulate()
 # ---- references held in C arrays -----------------------------------------------------------------
 
 cdef void release_saved(Node node) noexcept:
-    """Lets go of the saved values."""
+    """Releases the saved values."""
     cdef int i, n = node.n_saved
     node.n_saved = 0
     node.released = node.released or n > 0
@@ -123,7 +123,7 @@ cdef void release_saved(Node node) noexcept:
 
 
 cdef void forget_node(PyObject* node) noexcept:
-    """Has a leaf forget the node that accumulates into it."""
+    """Clears the pointer of a leaf to the node that accumulates into it."""
     cdef PyObject* leaf = (<Node>node).saved[0].tensor
     hold(&links)
     if (<Tensor>leaf).accumulator == <void*>node:
@@ -132,7 +132,7 @@ cdef void forget_node(PyObject* node) noexcept:
 
 
 cdef void drop_references(Node node) noexcept:
-    """Lets go of all that the node holds in its C arrays."""
+    """Releases all references in the C arrays of the node."""
     cdef PyObject* target
     cdef int i
     if node.is_leaf and node.n_saved:
@@ -145,7 +145,7 @@ cdef void drop_references(Node node) noexcept:
 
 
 cdef int renew_edges(Node node, int n) except -1:
-    """Gives a node `n` edges that are still to be set, and lets go of all that it had."""
+    """Gives a node `n` empty edges, and releases those that it had."""
     cdef Edge* before = node.edges
     cdef Edge* edges = <Edge*>malloc(max(n, 1) * sizeof(Edge))
     cdef int i, n_before = node.n_edges
@@ -165,13 +165,13 @@ cdef int renew_edges(Node node, int n) except -1:
     return 0
 
 
-# The garbage collector looks after a node only once it can be part of a cycle. A recorded operation
-# points to older ones alone, so that a chain of a million nodes costs the collector nothing. A leaf
+# The garbage collector tracks a node only once it can be part of a cycle. A recorded operation
+# points only to older ones, so a chain of a million nodes costs the collector nothing. A leaf
 # whose `.grad` has a graph (create_graph) can point back to it, and so can hooks and what a
-# `Function` keeps: these nodes are tracked, and those that are built on them.
+# `Function` keeps: these nodes are tracked, and so are nodes built on them.
 
 cdef void track(Node node) noexcept:
-    """Shows a node and what it saves to the garbage collector, and all that will be built on it."""
+    """Has the garbage collector track a node, what it saves, and all nodes built on it later."""
     cdef int i
     node.tracked = True
     hold(&links)
@@ -190,7 +190,7 @@ cdef destructor free_node = type_slots.tp_dealloc
 
 
 cdef int traverse(PyObject* self, visitproc visit, void* arg) noexcept:
-    """Shows the garbage collector the references in the C arrays."""
+    """Traverses the references in the C arrays, for the garbage collector."""
     cdef Node node = <Node>self
     cdef int i, stop
     for i in range(node.n_edges):
@@ -211,14 +211,14 @@ cdef int clear(PyObject* self) noexcept:
 
 
 cdef void dealloc(PyObject* self) noexcept:
-    """Frees a node, or has it wait where it is found deep among others that are being freed.
+    """Frees a node, or defers that if too many deallocations are nested.
 
-    The last reference to a node may be that of another one, of a value that this saves, or of what
-    a `Function` or a hook keeps. Python has a list like this one of its own (the trashcan), but in
-    3.13 it nests thousands of objects before it makes use of it, too many for a thread's stack.
+    The last reference to a node may be in another node, in a value that it saves, or in what a
+    `Function` or a hook keeps. Python has such a mechanism itself (the trashcan), but 3.13 nests
+    thousands of deallocations before it defers one, too many for the stack of a thread.
     """
     if FREE_THREADED and (<Node>self).is_leaf and (<Node>self).n_saved:
-        forget_node(self)                  # before it is lent a reference
+        forget_node(self)                  # before it gets a temporary reference
     if freeing.depth >= DEEP:
         untrack(self)
         (<Node>self).sequence = <int64_t>freeing.waiting
@@ -248,7 +248,7 @@ quiet_type(Node)
 # `type(y.grad_fn).__name__` is the name of the backward operation, as in PyTorch. Recording makes
 # plain nodes, and a node gets its class when Python code first sees it.
 
-cdef dict classes = {}             # by their names, for good: nodes hold no reference to them
+cdef dict classes = {}             # by name, never freed: nodes hold no reference to them
 
 
 cpdef Node classed(Node node):
@@ -270,7 +270,7 @@ cpdef Node classed(Node node):
 # ---- building the graph --------------------------------------------------------------------------
 
 cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs):
-    """A node whose edges and saved values are still to be set."""
+    """A new node, whose edges and saved values are not set yet."""
     cdef Node node = Node.__new__(Node)
     cdef int i
     cdef int flags = mode().node_flags
@@ -301,7 +301,7 @@ cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs):
 
 
 cdef int set_edge(Node node, int i, Tensor x) except -1:
-    """Records dtype and shape of input `i`, and links it to the node that takes its gradient."""
+    """Records dtype and shape of input `i`, and links it to the node that receives its gradient."""
     cdef Edge* edge = &node.edges[i]
     cdef object target
     cdef Py_ssize_t* dims
@@ -332,7 +332,7 @@ cdef Node accumulator_of(Tensor leaf):
         node = live_accumulator(leaf, None)
         if node is not None:
             return node
-    elif leaf.accumulator != NULL and Py_REFCNT(<PyObject*>leaf.accumulator) > 0:    # else it dies
+    elif leaf.accumulator != NULL and Py_REFCNT(<PyObject*>leaf.accumulator) > 0:    # else dying
         return <Node>leaf.accumulator
     node = new_node(accumulate, 0, 1, 1)
     Py_INCREF(leaf)
@@ -348,7 +348,7 @@ cdef Node accumulator_of(Tensor leaf):
 
 
 cdef Node live_accumulator(Tensor leaf, Node fresh):
-    """The accumulator of a leaf, which is the fresh one where it has none that lives."""
+    """The accumulator of a leaf: `fresh`, if it has none that is alive."""
     cdef PyObject* found = NULL
     cdef Node node = fresh
     if fresh is not None:
@@ -361,7 +361,7 @@ cdef Node live_accumulator(Tensor leaf, Node fresh):
     drop(&links)
     if found != NULL:
         node = <Node>found
-        Py_DECREF(node)                    # the reference that it was taken with
+        Py_DECREF(node)                    # the reference from taking it
     return node
 
 

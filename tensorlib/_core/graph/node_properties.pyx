@@ -1,5 +1,4 @@
-"""The public attributes of a node, added to its type; the type itself has what sweeps need. And
-`grad_fn`, where a tensor shows its node."""
+"""The public attributes of nodes, and `Tensor.grad_fn`; the type itself has what sweeps need."""
 
 from libc.stdint cimport int64_t
 
@@ -54,7 +53,7 @@ def variable(Node self):
 
 
 def metadata(Node self):
-    """A dict for notes of the user's."""
+    """A dict for the user's own data."""
     track(self)
     if type(self.notes) is not Notes:
         self.notes = Notes(self.notes or {}, partial(note, self.sequence))
@@ -64,7 +63,7 @@ def metadata(Node self):
 def saved_values(Node self):
     """The tensors kept for the gradient, by their names in the operation, outside the graph.
 
-    Empty once a sweep has let them go.
+    Empty once a sweep has released them.
     """
     cdef int i
     if self.is_leaf:
@@ -75,9 +74,9 @@ def saved_values(Node self):
 
 
 def _kept_value(Node self, str name):
-    """The tensor kept under a name, as hooks give it back, or None.
+    """The tensor saved under a name, unpacked by the hooks, or None.
 
-    Raises: RuntimeError once a sweep has let the values go.
+    Raises: RuntimeError once a sweep has released the values.
     """
     check_not_released(self)
     cdef list names = saved_names(self)
@@ -95,7 +94,7 @@ def saved_bytes(Node self):
 def register_hook(Node self, hook):
     """Calls `hook(grad_inputs, grad_outputs)` after this node has run in a sweep.
 
-    A tuple that it returns takes the place of the gradients of the inputs.
+    If it returns a tuple, that replaces the gradients of the inputs.
     Returns a handle with `remove()`.
 
     >>> x = tensorlib.tensor(2.0, requires_grad=True)
@@ -111,7 +110,7 @@ def register_hook(Node self, hook):
 def register_prehook(Node self, hook):
     """Calls `hook(grad_outputs)` before this node runs in a sweep.
 
-    A tuple that it returns takes the place of the gradients of the outputs.
+    If it returns a tuple, that replaces the gradients of the outputs.
     Returns a handle with `remove()`.
     """
     effect("register_prehook", None)
@@ -120,12 +119,12 @@ def register_prehook(Node self, hook):
 
 def grad_fn(Tensor self):
     """The node of the operation that made this tensor, or None for a leaf."""
-    track_tensor(self)               # who has the node may give it a hook that has the tensor
+    track_tensor(self)               # a hook may be set on the node that refers to the tensor
     return classed(self.grad_node)
 
 
 cdef list saved_names(Node node):
-    """What the saved values are in the operation: `input`, `out`; else their numbers."""
+    """The names of the saved values in the operation, such as `input`; else their numbers."""
     cdef int bit
     cdef list names = [
         node.op.outputs[bit - OUTPUT] if bit >= OUTPUT else

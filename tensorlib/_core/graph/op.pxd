@@ -5,22 +5,22 @@ cdef enum:
     MAX_WANTS = 64       # that the parameters of a forward-mode rule may be
     MAX_PARAMETERS = 16  # of a gradient rule
 
-# What makes an operation on integers, or bools, an error: integers in its last argument.
+# Which integers, or bools, in the arguments of an operation are errors.
 cdef enum Guard:
     NOTHING
     BOOLS         # in any argument: see `no_bools`
     ZEROS
     NEGATIVES
 
-# What a rule is, once traced.
+# The kind of a rule, once it is traced.
 cdef enum RuleKind:
-    PASS          # the gradient goes on as it is
+    PASS          # the gradient is passed on unchanged
     ZERO          # the derivative is zero everywhere
     TILES         # an element-wise formula, as a tile program
     SPREAD        # the gradient is repeated over the dims that were reduced
     FUNCTION      # a function of tensors
 
-# What a parameter of a rule stands for.
+# What a parameter of a rule refers to.
 cdef enum Want:
     GRADIENT
     TANGENT
@@ -55,9 +55,9 @@ cdef class Op:
     cdef readonly str doc
     cdef readonly str node_name
     cdef readonly tuple arguments      # names of the tensors it takes
-    cdef readonly tuple attributes     # names of what else it takes
+    cdef readonly tuple attributes     # names of the other arguments
     cdef readonly tuple defaults       # of the attributes
-    cdef readonly tuple outputs        # names of what it gives
+    cdef readonly tuple outputs        # names of the results
     cdef readonly object forward
     cdef readonly str linearity        # a key of RULES in autograd/tangent.py, "composite", or ""
     cdef readonly Rule tangent_rule
@@ -66,27 +66,27 @@ cdef class Op:
     cdef readonly bint variadic        # takes a sequence of tensors
     cdef readonly bint is_view
     cdef readonly bint takes_out       # its function has `out=`
-    cdef readonly bint random          # draws numbers: gives others at each call
-    # What is known of it. What is not declared is unknown, and counts as the cautious answer: not
-    # pure, reading values, checking them, of a shape that follows from them.
+    cdef readonly bint random          # draws random numbers
+    # Facts (`ops/facts.py`). One that is not declared has the conservative value: not pure, reading
+    # values, checking them, and with a shape that depends on them.
     cdef readonly bint pure            # the same bits for the same values, but for what it draws;
                                        # it changes nothing
-    cdef readonly bint reads_values    # it asks for elements as numbers: on `meta` it refuses
-    cdef readonly bint checks_values   # it refuses some elements
+    cdef readonly bint reads_values    # it reads elements as numbers, so it raises on `meta`
+    cdef readonly bint checks_values   # it raises for some values
     cdef readonly bint sized_by_values # the shape of its result follows from elements
-    cdef readonly bint may_view        # gives a view where it can, else a copy
+    cdef readonly bint may_view        # a view where that is possible, else a copy
     cdef readonly bint takes_complex   # it takes complex numbers
-    cdef readonly bint packs           # a matrix that it gives is new and lies row by row
-    cdef readonly bint whole           # a capture sees it as one, and not as what it is made of
-    cdef readonly bint affine          # linear in each argument, and what others add
+    cdef readonly bint packs           # a matrix that it returns is new and row-major
+    cdef readonly bint whole           # a capture records it as one call, not as its parts
+    cdef readonly bint affine          # linear in each argument, up to a term of others
     cdef readonly str key              # the attribute that is an index expression, or ""
-    cdef readonly tuple draws          # what its numbers are drawn with, in order; or None
+    cdef readonly tuple draws          # the functions that draw its numbers; or None
     cdef readonly str family           # the module that declared it
     cdef readonly object multiplications  # their number, of the inputs' shapes and the result's
     cdef readonly object returns       # the type of what it gives: Tensor, or bool or int, ...
-    cdef readonly object convert       # brings the arguments of a call into those of `forward`
+    cdef readonly object convert       # converts the arguments of a call to those of `forward`
     cdef readonly tuple places         # of the arguments among all that a call takes
-    cdef public object function        # what the user calls
+    cdef public object function        # the public function
     cdef public object formula         # of one made of operations: does a call given proxies,
                                        # where `forward` itself does not
     cdef public dict testing           # reference, samples, edges, waivers: what the tests use

@@ -19,10 +19,10 @@ from tensorlib._core.base.error_names import nearest
 # ---- records -------------------------------------------------------------------------------------
 
 class Operations(dict):
-    """Operations by name; an unknown name is a KeyError that says which are near.
+    """Operations by name; the KeyError for an unknown name suggests similar ones.
 
-    Those declared outside of the library begin with the name of a module, which may be left out
-    where only one module has such an operation.
+    Operations declared outside the library have the name of their module as a prefix, which may be
+    left out where it is unambiguous.
     """
 
     def __missing__(self, name):
@@ -37,7 +37,7 @@ class Operations(dict):
 
 
 class Registry(Mapping):
-    """All operations by name, read-only. To go through it declares the late families."""
+    """All operations by name, read-only. Iterating over it declares the late families."""
 
     def __getitem__(self, name):
         return OPS[name]
@@ -55,7 +55,7 @@ class Registry(Mapping):
 
 
 cdef bint all_declared() except -1:
-    """Declares the families that were not yet asked for; whether there were any."""
+    """Declares the families that are not declared yet; returns whether there were any."""
     return upcalls.declare_all != NULL and (<object>upcalls.declare_all)()
 
 
@@ -65,7 +65,7 @@ cdef dict GUARDS = {None: NOTHING, "zero": ZEROS, "negative": NEGATIVES}
 registry = Registry()
 declared = MappingProxyType(OPS)      # as far as they are
 
-# what a rule may know of an argument that is not kept
+# what a rule may ask of an argument that is not saved
 cdef dict FACTS = {"shape": SHAPE, "ndim": NDIM, "dtype": DTYPE}
 
 
@@ -98,11 +98,11 @@ close_type(Rule)
 cdef class Op:
     """One operation: what it computes, its gradient and its forward-mode rule.
 
-    `name` and `doc` as in PyTorch; `arguments` are the tensors it takes, `attributes` what else.
-    `places` are those of the tensors in a call, where they do not come first. What is done element
-    by element has the name of a `loop`, or the tile `program` of several, and a name of no loop.
-    A Python number beside a half type is rounded to it, unless it is one of the `factors`: as in
-    PyTorch, these stay as precise as float32, in which it is computed.
+    `name` and `doc` as in PyTorch; `arguments` are the tensors it takes, `attributes` its other
+    arguments. `places` are the positions of the tensors in a call, where they do not come first. An
+    element-wise operation has the name of a `loop`, or a tile `program` of several loops. A Python
+    number beside a half type is rounded to that type, unless it is one of the `factors`: as in
+    PyTorch, these have the precision of float32, in which half types are computed.
     """
 
     def __cinit__(self, str name, str doc or None, arguments, attributes=(), defaults=(),
@@ -169,9 +169,9 @@ cdef class Op:
                  bint spreads=False, names=None, conjugate=None):
         """Registers how the gradient of `argument` (None: of all at once) is computed.
 
-        The parameters of `function` name what it needs and so what is kept: `g`, an output, an
-        argument, an attribute, or an argument's shape, ndim or dtype (`input_shape`), or the `node`
-        itself; `names` stands for parameters that say nothing. An element-wise formula comes with
+        The parameters of `function` name what it needs, and so what is saved: `g`, an output, an
+        argument, an attribute, an argument's shape, ndim or dtype (`input_shape`), or the `node`
+        itself; `names` are used in the place of its parameters. An element-wise formula comes with
         its tile `program`, or with the `constant` 0 or 1 that it is; `conjugate` makes the program
         for complex numbers. A rule that `spreads` repeats the gradient over the attribute `dim`:
         the sweep does it without a call.
@@ -214,7 +214,7 @@ cdef class Op:
         return rule
 
     cdef int resolve(self, Rule rule, int i, str name) except -1:
-        """Finds what a rule's parameter stands for."""
+        """Resolves a parameter of a rule."""
         cdef str owner, what
         if name == "g":
             rule.wants[i] = GRADIENT
@@ -242,7 +242,7 @@ cdef class Op:
         """Registers the forward-mode rule: the output's tangent from those of the inputs.
 
         Its parameters name what it needs, as in a gradient rule, and the tangents `d_ARGUMENT`;
-        `names` stands for parameters that say nothing.
+        `names` are used in the place of its parameters.
         """
         self.tangent_rule = self.make_rule(function, names, MAX_WANTS)
         self.linearity = linearity
@@ -253,21 +253,21 @@ cdef class Op:
 
     @property
     def needs(self):
-        """What its gradient needs: names of inputs and outputs, `grad_OUTPUT` for each output."""
+        """The names of what its gradient needs: inputs, outputs, and `grad_OUTPUT` of outputs."""
         return (<object>upcalls.needs_of)(self)
 
     @property
     def gradient(self):
         """The backward operation, an Op with a gradient of its own; None where there is none.
 
-        It takes what `needs` names, then by keyword the forward's attributes and, unless the
-        operation is made of others, `likes`, the shape and dtype of each input; `wanted` may say
-        of each input whether its gradient is asked for. It gives a tuple: the gradient of each.
+        It takes what `needs` names, then by keyword the attributes of the forward operation and,
+        unless that is composed of others, `likes`, the shape and dtype of each input; `wanted` may
+        say which gradients are needed. It returns a tuple, the gradient of each input.
         """
         if self.backward is None and self.differentiable:
             made = (<object>upcalls.gradient_of)(self)
             hold(&once)
-            if self.backward is None:              # nor did another thread meanwhile
+            if self.backward is None:              # another thread may have made it meanwhile
                 self.backward = made
             drop(&once)
         return self.backward
@@ -289,9 +289,9 @@ cdef class Op:
 
 
 cdef tuple fact_named(Op op, str name):
-    """The argument and the fact that a name such as `input_shape` stands for.
+    """The argument and the property that a name such as `input_shape` refers to.
 
-    Raises: ValueError for a name that stands for none.
+    Raises: ValueError for another name.
     """
     owner, _, what = name.rpartition("_")
     if owner not in op.arguments or what not in FACTS:

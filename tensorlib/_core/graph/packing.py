@@ -10,11 +10,11 @@ def _same(x):
     return x
 
 
-AS_IS = _same, _same         # the hooks of numbers, which are no tensors of a user's
+AS_IS = _same, _same         # the hooks for numbers, which are not the user's tensors
 
 
 class Packed:
-    """What stands for a value of the operation `name` that `pack` made something else of."""
+    """A saved value of the operation `name` in packed form."""
 
     __slots__ = "name", "content", "unpack", "shape", "dtype", "unpacked"
 
@@ -30,13 +30,13 @@ class Packed:
                 "provided as input to pack hook can not be modified by in-place operations")
 
     def value(self):
-        """The saved value as its hook gives it back: kept until the node has run."""
+        """The saved value, unpacked by the hook; kept until the node has run."""
         if self.unpacked is None:
             self.unpacked = self.given_back()
         return self.unpacked
 
     def given_back(self):
-        """What the hook makes of the content, each time anew."""
+        """Calls the unpack hook on the content."""
         x = self.unpack(self.content)
         if not isinstance(x, Tensor):
             raise TypeError(

@@ -1,4 +1,4 @@
-"""The values that nodes save for backward: kept, checked by their version, released."""
+"""Saved values of nodes: stored, checked against their version, released."""
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -18,7 +18,7 @@ cdef extern from * nogil:
 
 
 cdef int keep(Node node, int bit, Tensor x) except -1:
-    """Saves a value. Bits must come in ascending order."""
+    """Saves a value; to be called in ascending order of `bit`."""
     cdef Saved* saved = &node.saved[node.n_saved]
     cdef object value = x
     if untracked(x.storage):
@@ -37,14 +37,14 @@ cdef int keep(Node node, int bit, Tensor x) except -1:
 
 
 cdef void forget_unpacked(Node node):
-    """Lets go of what the hooks gave back to a node that has run and keeps its values."""
+    """Releases the unpacked values of a node that has run and keeps its saved values."""
     cdef int i
     for i in range(node.n_saved):
         (<object>node.saved[i].tensor).unpacked = None
 
 
 cdef void note_written(Node node, Storage storage) noexcept:
-    """Records that what a node saved of a storage was written by the node's own operation."""
+    """Updates the versions of saved values that the node's own operation has written."""
     cdef int i
     for i in range(0 if node.packs else node.n_saved):
         if (<Tensor>node.saved[i].tensor).storage is storage:
@@ -52,7 +52,7 @@ cdef void note_written(Node node, Storage storage) noexcept:
 
 
 cdef str released(name):
-    """Why there is no gradient any more of a node, by its name."""
+    """The error message for a node, by its name, whose saved values were released."""
     return (f"backward: the values that {name} saved were released by the first backward "
             "through it. Trying to backward through the graph a second time needs "
             "retain_graph=True in the first backward")
@@ -65,8 +65,8 @@ cdef int check_not_released(Node node) except -1:
 
 
 cdef bint keeps_for_gradients(Node node) noexcept:
-    """Whether the gradients of an operation need what its node keeps, or kept until it was
-    released: in forward mode nodes keep more."""
+    """Whether the gradients of an operation need the saved values of its node, released or not:
+    in forward mode nodes keep more than that."""
     cdef unsigned int mask = 0
     cdef object rule
     cdef int i
@@ -83,7 +83,7 @@ cdef bint keeps_for_gradients(Node node) noexcept:
 
 
 cdef Tensor saved_at(Node node, int i, int bit):
-    """The i-th saved value, checked to be what it was. `bit` (or -1) says which it is."""
+    """The i-th saved value, after its version is checked. `bit` (or -1) says which it is."""
     cdef Saved* saved = &node.saved[i]
     cdef Tensor x
     if node.packs:
@@ -103,7 +103,7 @@ cdef Tensor saved_at(Node node, int i, int bit):
 
 
 cdef str modified(str which, Tensor x, int64_t version, str where=""):
-    """The error message for a saved value that was written."""
+    """The error message for a saved value that was written in place."""
     return ("backward: one of the variables needed for gradient computation has been modified by "
             f"an inplace operation: {which}, of shape {tuple(x.shape)}, is at version "
             f"{x.storage.version} but was saved at version {version}{where}. Use the out-of-place "
@@ -123,18 +123,18 @@ cdef inline bint is_laid_out(Tensor x, Edge* edge) noexcept:
 
 
 cdef int saved_place(Node node, int bit) noexcept:
-    """Where among the saved values the input (by its number) or output (OUTPUT) stands."""
+    """The index among the saved values of an input (by its number) or output (OUTPUT)."""
     return __builtin_popcount(node.kept & ((<unsigned int>1 << bit) - 1))
 
 
 cdef tuple saved_facts(Node node, int bit):
-    """Shape and dtype of a saved value, which hold also where it was overwritten."""
+    """Shape and dtype of a saved value, which may have been overwritten."""
     cdef object value = <object>node.saved[saved_place(node, bit)].tensor
     return value.shape, value.dtype
 
 
 cdef Tensor saved_value(Node node, int bit, bint as_recorded):
-    """The saved input (by its number) or output (OUTPUT), checked to be what it was.
+    """The saved input (by its number) or output (OUTPUT), after its version is checked.
 
     With `as_recorded` the value is linked to the graph as it was when the operation ran, so that
     the gradient can itself be differentiated.
@@ -171,7 +171,7 @@ cdef class Counted:
 
 
 cdef object counted(object x):
-    """An attribute as a node keeps it."""
+    """An attribute in the form in which a node keeps it."""
     cdef Counted kept
     if type(x) is not Tensor or KIND[(<Tensor>x).type] >= FLOAT_KIND:
         return x
@@ -181,7 +181,7 @@ cdef object counted(object x):
 
 
 cdef object as_counted(Node node, str name, object x, bint checked):
-    """An attribute that a node kept. Raises: RuntimeError where it was written since, if that is
+    """An attribute of a node. Raises: RuntimeError if it was written in place since, where that is
     to be checked."""
     cdef Counted kept
     if type(x) is not Counted:

@@ -5,35 +5,35 @@ from tensorlib._core.interpreters.stack import Interpreter, current_layer, set_s
 
 
 class Capture(Interpreter):
-    """An interpreter that notes the calls of a function.
+    """An interpreter that records the calls of a function.
 
-    differentiates: what it notes may be differentiated, though nothing has a gradient as it runs.
+    differentiates: whether the recorded program may be differentiated later.
     """
 
     differentiates = False
 
     def entered(self, x):
-        """The leaf that a transform differentiates by in the place of a tensor."""
+        """The leaf with respect to which a transform differentiates, in place of a tensor."""
         return x.detach().requires_grad_()
 
     def left(self, x):
-        """What a transform gives for a result of its function, outside of the graph."""
+        """The result of a transform for an output of its function, outside the graph."""
         return x.detach()
 
     def walked(self, starts, since):
-        """Called when the graph of what runs is walked along, from nodes `starts`, none from
-        before number `since`."""
+        """Called when a transform walks the graph from the nodes `starts` back to the sequence
+        number `since`."""
 
     def ends_for(self, what):
-        """Whether it ends where something is done that it has no note for."""
+        """Whether it ends at actions that it cannot record."""
         return False
 
     def resumed(self):
-        """A context under which this capture is on the stack, while it does a call."""
+        """A context with this capture on the stack, while it handles a call."""
         return Held((set_stack,), (stack_with(self),))
 
 
-NOTHING = Capture()          # enters and leaves a transform as where nothing is captured
+NOTHING = Capture()          # for transforms outside of captures
 
 
 def capture():
@@ -45,7 +45,7 @@ def capture():
 
 
 def is_noted_for_gradients():
-    """Whether what is done is recorded in a program, which can be differentiated later."""
+    """Whether calls are recorded in a program, which can be differentiated later."""
     found = capture()
     return found is not None and found.differentiates
 
@@ -56,5 +56,5 @@ def may_be_differentiated(x):
 
 
 def unseen():
-    """A context under which operations are executed, and no interpreter of the thread sees them."""
+    """A context in which operations are executed, hidden from the interpreters of the thread."""
     return Held((set_stack,), (None,))

@@ -18,18 +18,18 @@ cdef inline bint is_tensor_like(object value):
 
 
 cdef inline bint may_override(object value):
-    """Whether a class with `__torch_function__` of its own may do a call with this argument."""
+    """Whether the class of this argument may override calls by its `__torch_function__`."""
     if type(value) is Tensor or PyFloat_CheckExact(value) or PyLong_CheckExact(value):
         return False
     return watched & watch.OVERRIDES or not isinstance(value, Tensor)
 
 
-cdef PyTypeObject* usual_subclass        # of Tensor that takes no part: that of parameters
+cdef PyTypeObject* usual_subclass        # of Tensor that does not override: Parameter
 
 
 cdef inline bint runs_plain(object x) noexcept:
-    """Whether nothing steps into a call of a tensor, though the process has seen classes that take
-    part, or tensors without memory: nothing else is observed, and this is none of those."""
+    """Whether a call with this tensor is not intercepted, though the process has seen overriding
+    classes or tensors on `meta`: it is neither, and nothing else observes calls."""
     return (watched & ~(watch.OVERRIDES | watch.META) == 0
             and (Py_TYPE(x) == <PyTypeObject*>Tensor or Py_TYPE(x) == usual_subclass)
             and not in_region((<Tensor>x).storage.data) and not makes_meta())

@@ -39,18 +39,18 @@ cdef extern from *:
     }
     #endif
     """
-    bint class_has(object value, str name)    # `hasattr` makes an exception for each that has not
+    bint class_has(object value, str name)    # `hasattr` would raise and catch an error
 
 
 # The class method `__tensor_call__(op, args, kwargs)` of a proxy runs an operation that has proxies
-# among its arguments. It is looked for where an operation would otherwise refuse them, so that
-# Tensors never pay. Of an operation made of others it is given the arguments of the call; where it
-# returns NotImplemented, the operation's formula or its function runs.
-# `x.proxied()` is the tensor that a proxy is for (of an example, the whole batch), `x.like()` a
-# tensor of the proxy's own shape and dtype, and `x.proxy_of(y)` a proxy for another tensor `y`.
+# among its arguments. It is looked up only where an operation would otherwise reject the argument,
+# so calls with Tensors do not pay for it. For a composed operation it gets the arguments of the
+# call; if it returns NotImplemented, the operation's formula or function runs.
+# `x.proxied()` is the tensor behind a proxy (of an example, the whole batch), `x.like()` a tensor
+# of the proxy's own shape and dtype, and `x.proxy_of(y)` a proxy of another tensor `y`.
 
 cpdef bint is_proxy(object value):
-    """Whether a value is used in place of a Tensor, and its class runs operations."""
+    """Whether a value is a proxy."""
     return not isinstance(value, Tensor) and class_has(value, "__tensor_call__")
 
 
@@ -60,22 +60,22 @@ def is_tensor(value):
 
 
 def runs_in_parts(values):
-    """Whether a composed operation must run, on `values`, as the operations that it is made of.
+    """Whether a composed operation on `values` must run as the operations that it is composed of.
 
-    These alone have the rules that forward mode and proxies need.
+    Only these have the rules that forward mode and proxies need.
     """
     return mode().forward_mode or any([is_proxy(x) for x in values])
 
 
 def needs_formula(values):
-    """Whether an operation that has a kernel must run on `values` by its formula: as in
-    `runs_in_parts`, but that a program notes of its variables what runs on tensors."""
+    """Whether a fused operation must run on `values` by its formula: as `runs_in_parts`, except
+    that a program records the fused call, as on tensors."""
     return mode().forward_mode or any([
         is_proxy(x) and not getattr(x, "is_noted", False) for x in values])
 
 
 def elements_known(*values):
-    """Whether the elements of all these tensors can be read: not on `meta`, nor of a proxy."""
+    """Whether the elements of all values can be read: none is on `meta` or a proxy."""
     if computes_nothing():
         return False
     for value in values:
@@ -98,19 +98,19 @@ def is_looked_at_alone(value):
 
 
 cpdef object proxied(object value):
-    """The tensor that a proxy is for; a Tensor itself."""
+    """The tensor behind a proxy; a Tensor itself."""
     return value.proxied() if is_proxy(value) else value
 
 
 cpdef object as_proxy(object like, object whole):
-    """A tensor `whole` as a proxy of the kind that `like` is; the tensor itself beside a Tensor."""
+    """A proxy of the tensor `whole`, of the kind of `like`; `whole` itself if that is a Tensor."""
     return whole if isinstance(like, Tensor) else like.proxy_of(whole)
 
 
 cdef Tensor representative(str name, object value, bint whole):
-    """A Tensor itself; for a proxy a tensor like it or, with `whole`, like the one that it is for.
+    """A Tensor itself; for a proxy a tensor of its shape or, with `whole`, of the one behind it.
 
-    Raises: TypeError for what is neither.
+    Raises: TypeError for other values.
     """
     if isinstance(value, Tensor):
         return <Tensor>value
@@ -121,7 +121,7 @@ cdef Tensor representative(str name, object value, bint whole):
 
 
 cdef object call_proxy(Op op, tuple args, dict kwargs):
-    """The operation as run by a proxy among its arguments; NotImplemented where there is none."""
+    """The result of an operation by a proxy among its arguments; NotImplemented without one."""
     for value in args:
         for part in (value if isinstance(value, (tuple, list)) else (value,)):
             if is_proxy(part):
@@ -130,8 +130,8 @@ cdef object call_proxy(Op op, tuple args, dict kwargs):
 
 
 cdef object call_composite_proxy(object function, tuple args, dict kwargs):
-    """What a public function made of operations gives for a proxy: by a rule of the proxy's class,
-    else by the formula of the function. NotImplemented where there is neither."""
+    """The result of a composed public function for a proxy, by a rule of the proxy's class or the
+    formula of the function; NotImplemented without either."""
     cdef Op op = getattr(function, "op", None)
     if op is None or op.linearity != "composite":
         return NotImplemented
@@ -145,9 +145,9 @@ cdef object call_composite_proxy(object function, tuple args, dict kwargs):
 
 
 cdef object call_proxy_in_place(str name, function, tuple args, dict kwargs):
-    """The proxy that comes first, after what a function gives for it was written into it.
+    """The first argument, a proxy, after the result of a function was written to it.
 
-    Raises: TypeError for what is no proxy that can be written to.
+    Raises: TypeError if it cannot be written to.
     """
     write = getattr(type(args[0]), "overwritten_by", None)
     if write is None:
@@ -156,9 +156,9 @@ cdef object call_proxy_in_place(str name, function, tuple args, dict kwargs):
 
 
 cdef Tensor to_write(str name, str argument, object value):
-    """The tensor that a value is, whose elements are to be written to another one.
+    """A value that must be a Tensor, since its elements are to be written to another one.
 
-    Raises: RuntimeError for a proxy, TypeError for what is not a tensor.
+    Raises: RuntimeError for a proxy, TypeError for other values.
     """
     if isinstance(value, Tensor):
         return <Tensor>value
@@ -172,9 +172,9 @@ cdef Tensor to_write(str name, str argument, object value):
 # ---- PyTorch's protocol --------------------------------------------------------------------------
 
 cpdef bint overrides(object value):
-    """Whether the class of a value takes part in its operations by `__torch_function__`.
+    """Whether the class of a value overrides operations by `__torch_function__`.
 
-    PyTorch's Tensor has one for PyTorch's functions: it would call ours once more, without end.
+    That of PyTorch's own Tensor does not count: it would call our function again, endlessly.
     """
     if type(value) is Tensor or isinstance(value, Tensor) and plain_flag()[0]:
         return False
@@ -185,7 +185,7 @@ cpdef bint overrides(object value):
 
 
 cdef bint any_overrides(tuple values) except -1:
-    """Whether the class of a value, also in a sequence, takes part in its operations."""
+    """Whether the class of a value, or of one in a sequence, overrides operations."""
     for value in values:
         if type(value) is Tensor:
             continue
@@ -199,8 +199,8 @@ cdef bint any_overrides(tuple values) except -1:
 
 
 cdef bint any_asks(PyObject* const* args, Py_ssize_t n) noexcept:
-    """Whether there is something among values, or in a sequence among them, that is not a Tensor
-    and has a `__torch_function__`."""
+    """Whether a value, or one in a sequence among the values, is not a Tensor and has a
+    `__torch_function__`."""
     cdef Py_ssize_t i
     for i in range(n):
         value = <object>args[i]
@@ -216,9 +216,9 @@ cdef bint any_asks(PyObject* const* args, Py_ssize_t n) noexcept:
 
 
 cdef bint is_of_pytorch(object value) except -1:
-    """Whether a value is a Tensor of PyTorch's, which need not be imported to tell.
+    """Whether a value is a Tensor of PyTorch, without importing that.
 
-    Ours says that it is `torch.Tensor` where the library stands under PyTorch's name.
+    Our Tensor is named `torch.Tensor` where the library is imported under PyTorch's name.
     """
     if isinstance(value, Tensor):
         return False
@@ -229,7 +229,7 @@ cdef bint is_of_pytorch(object value) except -1:
 
 
 def overriding(values):
-    """The values, also in sequences, whose classes override: one of each, subclasses first."""
+    """The values, also in sequences, whose classes override: one per class, subclasses first."""
     cdef list found = []
     for value in values:
         for part in (value if isinstance(value, (tuple, list)) else (value,)):
@@ -243,9 +243,9 @@ def overriding(values):
 
 
 cpdef object overridden(object function, tuple args, dict kwargs):
-    """What `__torch_function__` of an argument makes of a call of a public function.
+    """The result of a public function by the `__torch_function__` of an argument.
 
-    NotImplemented where no class overrides. Raises: TypeError where those that do decline.
+    NotImplemented if no class overrides. Raises: TypeError if all of them decline.
     """
     cdef tuple given = (*args, *kwargs.values()) if kwargs else args
     if not any_overrides(given):
@@ -256,8 +256,8 @@ cpdef object overridden(object function, tuple args, dict kwargs):
 cdef object overridden_like(function, tuple args, object dtype, object layout, object device,
                             object pin_memory, object requires_grad, object memory_format,
                             object generator=None):
-    """What a class with `__torch_function__` makes of a call for a tensor like another, given the
-    options that were; NotImplemented where there is none."""
+    """The result of a function such as `zeros_like` by a class with `__torch_function__`, which
+    gets the options that were given; NotImplemented without such a class."""
     options = {"dtype": dtype, "layout": layout, "device": device, "pin_memory": pin_memory or None,
                "requires_grad": requires_grad or None, "memory_format": memory_format,
                "generator": generator}
@@ -266,7 +266,7 @@ cdef object overridden_like(function, tuple args, object dtype, object layout, o
 
 
 def dispatched(function, relevant, args, kwargs):
-    """What the first of the values `relevant` that does not decline makes of a call."""
+    """The result of a call by the first of the values `relevant` that does not decline."""
     types = tuple([type(x) for x in relevant])
     for value in relevant:
         result = type(value).__torch_function__(function, types, args, kwargs)
@@ -277,7 +277,7 @@ def dispatched(function, relevant, args, kwargs):
 
 
 cdef object overridden_form(object op, str name, tuple args, dict kwargs):
-    """As `overridden`, for a call in its canonical form."""
+    """`overridden` for a call in canonical form."""
     cdef list given
     if not any_overrides(args):
         return NotImplemented
@@ -286,18 +286,18 @@ cdef object overridden_form(object op, str name, tuple args, dict kwargs):
     given = list(numbers_as_such(op, args))
     while len(given) > len(op.arguments) and name != "getitem" and (     # None is a key
             given[-1] is op.defaults[len(given) - len(op.arguments) - 1]):
-        given.pop()                              # what the parser of the arguments added
+        given.pop()                              # defaults that the parser added
     function = Tensor.__getitem__ if name == "getitem" else op.function
     if name == op.name + "_":
         function = getattr(Tensor, name)
     return overridden(function, tuple(given), kwargs)
 
 
-as_they_are = set()          # what gives tensors that are not made those of a class by the default
+as_they_are = set()          # functions whose results are not converted to the subclass
 
 
 def refuse_override(*args, **kwargs):
-    """NotImplemented: the `__torch_function__` of a class that does not take part."""
+    """NotImplemented: the `__torch_function__` of a class that does not override."""
     return NotImplemented
 
 
@@ -317,7 +317,7 @@ def default_override(cls, func, types, args=(), kwargs=None):
 
 
 cdef object of_class(object result, cls):
-    """The tensors of a result as tensors of a class."""
+    """A result with its tensors converted to a class."""
     if isinstance(result, Tensor) and not isinstance(result, cls):
         return of_subclass(<Tensor>result, cls)
     if not isinstance(result, (tuple, list)):
@@ -351,25 +351,25 @@ cdef Tensor of_subclass(Tensor x, cls):
 
 
 def set_plain(bint enabled):
-    """Sets whether this thread takes subclasses of Tensor as plain; returns what held before."""
+    """Sets whether this thread treats subclasses as plain Tensors; returns the value before."""
     cdef bint before = plain_flag()[0]
     plain_flag()[0] = enabled
     return before
 
 
 def note_override():
-    """Records that there is a subclass that takes part: from now on calls are observed."""
+    """Records that there is an overriding subclass: from now on calls are observed."""
     add_bits(&watch.watched, watch.OVERRIDES)
 
 
 cdef bint call_runs_plain(tuple args, dict kwargs) except -1:
-    """Whether `runs_plain` holds for all tensors of a call, which has none but those that are seen
-    at once: among its arguments, and in sequences among these."""
+    """Whether `runs_plain` holds for all tensors of a call: its arguments, and those in sequences
+    among them; False if there may be others, nested deeper."""
     if watched & ~(watch.OVERRIDES | watch.META) or makes_meta():
         return False
     for x in args if not kwargs else (*args, *kwargs.values()):
         if type(x) is tuple or type(x) is list:
-            for y in x:                      # what is nested deeper is not looked at
+            for y in x:                      # deeper nesting is not searched
                 if not is_plain(y):
                     return False
         elif not is_plain(x):
@@ -386,7 +386,7 @@ cdef object kept_subclass = None
 
 
 def note_plain_subclass(cls):
-    """Records a subclass that takes no part, the first of which is that of parameters."""
+    """Records a subclass that does not override; the first one is Parameter."""
     global kept_subclass, usual_subclass
     if kept_subclass is None:
         kept_subclass = cls

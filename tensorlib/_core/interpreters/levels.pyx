@@ -27,7 +27,7 @@ def running_levels():
 def set_levels(tuple levels not None):
     """Sets the batches that this thread maps over, and returns those before.
 
-    Without an allocation, so that they can be set back whatever fails.
+    It does not allocate, so that restoring them cannot fail.
     """
     cdef PyObject* held = current_levels()
     before = () if held == NULL else <object>held

@@ -16,9 +16,9 @@ from tensorlib._core.base.region import set_default_meta
 
 
 cdef bint is_for_meta(tuple args, dict kwargs, int n) except -1:
-    """Whether a call is the first to find that it is to compute nothing.
+    """Whether a call has a tensor on `meta`, and is not inside another such call.
 
-    Looked at are the first `n` arguments, or all for -1. Raises: RuntimeError where others than
+    Only the first `n` arguments count, all for -1. Raises: RuntimeError if tensors other than
     numbers have memory.
     """
     if region_size == 0 or without_memory()[0]:
@@ -54,7 +54,7 @@ cdef bint meta_among(object values) except -1:
 
 
 cdef object without_elements(plain_call run, object what, tuple args, dict kwargs):
-    """What a call gives while all that is allocated has no memory."""
+    """The result of a call that runs without allocating memory."""
     without_memory()[0] = True
     try:
         return all_emptied(run(what, args, kwargs))
@@ -63,7 +63,7 @@ cdef object without_elements(plain_call run, object what, tuple args, dict kwarg
 
 
 cdef object with_elements(plain_call run, object what, tuple args, dict kwargs):
-    """What a call on tensors with elements gives where new ones have none by default."""
+    """The result of a call on tensors with elements while the default device is `meta`."""
     set_default_meta(False)
     try:
         return run(what, args, kwargs)
@@ -72,7 +72,7 @@ cdef object with_elements(plain_call run, object what, tuple args, dict kwargs):
 
 
 cdef object all_emptied(object result):
-    """The result of a call, each of its tensors without elements."""
+    """The result of a call with its tensors moved to `meta`."""
     if isinstance(result, Tensor):
         return emptied(<Tensor>result)
     if isinstance(result, (tuple, list)):
@@ -82,7 +82,7 @@ cdef object all_emptied(object result):
 
 
 cdef Tensor emptied(Tensor x):
-    """A result, which an operation may have computed (positions, say), without its elements."""
+    """A result, which may have been computed (positions, say), without its elements."""
     cdef Storage storage
     if is_meta(x):
         return x
@@ -94,7 +94,7 @@ cdef Tensor emptied(Tensor x):
 # ---- tensors that are made -----------------------------------------------------------------------
 
 cdef bint goes_to_meta(object device) except -1:
-    """Whether what is asked for on a device, None for the default one, has no memory."""
+    """Whether new tensors on a device (None: the default one) have no memory."""
     return makes_meta() if device is None else is_meta_device(device)
 
 
@@ -105,18 +105,18 @@ cdef Tensor new_on(object device, Tensor beside, int dtype, int ndim, const Py_s
     """
     if not (goes_to_meta(device) if device is not None or beside is None else is_meta(beside)):
         return new_tensor(dtype, ndim, dims)
-    reserve(0)                        # from here on there are addresses without memory
+    reserve(0)                        # from here on addresses without memory exist
     return new_in_mode(True, dtype, ndim, dims)
 
 
 cdef Tensor data_on(object device, Tensor x):
-    """A tensor that was made of data or, if it is to be on `meta`, its shape and dtype alone."""
+    """A new tensor made of data; if it is to be on `meta`, one of its shape and dtype."""
     return x if is_meta(x) or not goes_to_meta(device) else new_on(
         device, None, x.type, x.ndim_, x.dims)
 
 
 cdef Tensor twin_on(object device, Tensor x):
-    """A tensor on a device that lies as `x` does: itself, if it is there."""
+    """A tensor on a device with the layout of `x`: `x` itself, if it is there."""
     cdef int before
     if device is None or is_meta_device(device) == is_meta(x):
         return x

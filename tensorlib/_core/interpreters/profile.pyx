@@ -30,18 +30,18 @@ cdef extern from "Python.h":
 
 cdef str HERE = os.path.dirname(_core.__path__[0]) + os.sep
 cdef bint takes_shapes = False, takes_stacks = False
-cdef Lock taking                     # of the profile that begins, ends, or gets an event
+cdef Lock taking                     # held while a profile begins, ends, or gets an event
 cdef list events = None              # of the profile, in the order in which they ended
 cdef dict innermost = {}             # the event that is open on each thread
-cdef dict making = {}                # what a thread is making: name, beginning, bytes then
+cdef dict making = {}                # tensors being made by threads: name, start, bytes then
 
-# The places of an event's facts.
+# The fields of an event, by position.
 cdef enum Fact:
     NAME, BEGIN, END, PARENT, THREAD, STACK, BYTES, SHAPES, RESULT
 
 
 cdef long long now() noexcept:
-    """Nanoseconds of a clock that only goes forward, as `time.perf_counter_ns`."""
+    """Nanoseconds of a monotonic clock, that of `time.perf_counter_ns`."""
     cdef timespec time
     clock_gettime(CLOCK_MONOTONIC, &time)
     return time.tv_sec * 1_000_000_000LL + time.tv_nsec
@@ -54,7 +54,7 @@ cdef tuple users_lines():
     frame = None if found == NULL else <object><PyObject*>found
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith((HERE, "<frozen ")):     # ours, and Python's imports
+        if not code.co_filename.startswith((HERE, "<frozen ")):     # ours, or of imports
             lines.append((code.co_filename, frame.f_lineno, code.co_name))
             if not takes_stacks:
                 break
@@ -63,7 +63,7 @@ cdef tuple users_lines():
 
 
 cdef list begin_event(str name, object tensors):
-    """An event that begins now, on tensors whose shapes are recorded if the profile asks for it."""
+    """Begins an event; the shapes of the tensors are recorded if the profile asks for it."""
     cdef unsigned long thread = PyThread_get_thread_ident()
     cdef list shapes = None, event
     if takes_shapes:
@@ -86,7 +86,7 @@ cdef int note_result(list event, object out) except -1:
 
 
 cdef int end_event(list event) except -1:
-    """Ends an event, which belongs to the profile from here on; nothing for None."""
+    """Ends an event and adds it to the profile; does nothing for None."""
     if event is None:
         return 0
     event[END] = now()
@@ -105,13 +105,13 @@ cdef int end_event(list event) except -1:
 
 
 cdef int begin_making(str name) except -1:
-    """Records that a tensor of sizes alone begins to be made, by the function `name`."""
+    """Records that the function `name` begins to make a tensor."""
     making[PyThread_get_thread_ident()] = (name, now(), in_use())
     return 0
 
 
 cdef int end_making(str name, object made) except -1:
-    """Makes an event of what `begin_making` noted, where that was for this function.
+    """Adds the event that `begin_making` began, if that was for this function.
 
     So an error in between leaves no event open.
     """
@@ -151,7 +151,7 @@ def observe(bint shapes=False, bint stacks=False):
 
 
 def leave_alone():
-    """Ends the profile. What is still open on any thread does not belong to it."""
+    """Ends the profile. Events that are still open on any thread are dropped."""
     global observing, events
     cdef list before
     hold(&taking)
@@ -174,5 +174,5 @@ def begin(str name):
 
 
 def end(list event or None):
-    """Ends what `begin` gave."""
+    """Ends an event that `begin` returned."""
     end_event(event)

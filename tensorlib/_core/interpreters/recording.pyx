@@ -1,7 +1,7 @@
 """Recording: the node that an operation adds to the graph.
 
-Every operation that ran while the grad mode is on passes `record`. If an input requires a gradient,
-the node is built; if none does, the cost is a branch for each input.
+`record` is called for every operation that runs while the grad mode is on. If an input requires a
+gradient, a node is built; otherwise the cost is one branch for each input.
 """
 
 from cpython.object cimport PyObject
@@ -34,7 +34,7 @@ cdef extern from * nogil:
 
 
 cdef int link_outputs(Op op, PyObject** args, int n, object outputs, object attributes) except -1:
-    """`record` for inputs of which one requires a gradient."""
+    """`record` for inputs at least one of which requires a gradient."""
     cdef unsigned int mask = 0
     cdef Rule rule
     cdef int i
@@ -51,7 +51,7 @@ cdef int link_outputs(Op op, PyObject** args, int n, object outputs, object attr
 
 
 cdef unsigned int forward_mask(Op op, int n, int n_outputs):
-    """What forward mode may need: outputs, and inputs where the operation is not linear in all."""
+    """The mask of what forward mode may need: outputs, and inputs of what is not linear."""
     cdef unsigned int mask = ((<unsigned int>1 << min(n_outputs, 8)) - 1) << OUTPUT
     if op.linearity == "multilinear" or op.linearity == "jvp":
         mask |= (<unsigned int>1 << n) - 1
@@ -60,7 +60,7 @@ cdef unsigned int forward_mask(Op op, int n, int n_outputs):
 
 cdef int link(Op op, PyObject** args, int n, unsigned int mask, object outputs,
               object attributes) except -1:
-    """Makes the node of an operation that ran, with the values that `mask` says."""
+    """Makes the node of an operation that ran; `mask` says which values it saves."""
     cdef bint several = not isinstance(outputs, Tensor)
     cdef int i, n_outputs = len(outputs) if several else 1
     cdef Node node
@@ -85,7 +85,7 @@ cdef int link(Op op, PyObject** args, int n, unsigned int mask, object outputs,
             out.grad_node = node
             out.slot = i
             if out.base_ is not None and not lies_in(out, args, n):
-                leave_family(out)            # of what nobody else has, and has no history
+                leave_family(out)            # it has no other owner and no history
                 out.origin = ALONE
             if node.tracked:
                 track_tensor(out)
@@ -95,7 +95,7 @@ cdef int link(Op op, PyObject** args, int n, unsigned int mask, object outputs,
 
 
 cdef bint lies_in(Tensor out, PyObject** args, int n):
-    """Whether a result lies in the memory of an input."""
+    """Whether a result shares the memory of an input."""
     cdef int i
     for i in range(n):
         if args[i] != NULL and isinstance(<object>args[i], Tensor) and (
@@ -127,8 +127,7 @@ cdef object apply_general(Op op, tuple args, dict kwargs):
 
 
 cdef object result_of_held(Op op, tuple args, dict kwargs):
-    """What `forward` gives of the same elements in other tensors, which no other thread can change.
-    """
+    """The result of `forward` on aliases of the tensors, which no other thread can change."""
     cdef tuple given = tuple([held(x) for x in args])
     cdef object out = op.forward(*given, **{name: held(x) for name, x in (kwargs or {}).items()})
     cdef int i
@@ -139,7 +138,7 @@ cdef object result_of_held(Op op, tuple args, dict kwargs):
 
 
 cdef object held(object x):
-    """Another tensor over the same memory, or some; whatever else it is, itself."""
+    """A tensor, or the tensors of a tuple, as aliases of the same memory; else `x` itself."""
     if isinstance(x, Tensor):
         return alias(<Tensor>x)
     if type(x) is not tuple:
@@ -162,7 +161,7 @@ cdef int record_general(Op op, tuple args, dict kwargs, object out) except -1:
     cdef bint wanted = False
     for i in range(n):
         if tensors[i] is out:
-            return 0                     # an operation that had nothing to do
+            return 0                     # the operation did nothing
         wanted = wanted or (isinstance(tensors[i], Tensor) and requires_grad(<Tensor>tensors[i]))
     if not wanted:
         return 0

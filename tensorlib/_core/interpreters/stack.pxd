@@ -1,8 +1,8 @@
-# What a call does where nothing steps in: `what` is its operation, or a function.
+# Executes a call that no interpreter handles: `what` is its operation, or a function.
 ctypedef object (*plain_call)(object what, tuple args, dict kwargs)
 
 cdef class Interpreter:
-    cdef list held                # what holds beside, and the same of the `with` around
+    cdef list held                # settings beside it, and those of the outer `with`
 
 cdef class Layer:
     cdef readonly Interpreter interpreter

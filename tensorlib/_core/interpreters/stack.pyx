@@ -1,7 +1,7 @@
-"""Interpreters: each thread has a stack of those that handle its calls of operations.
+"""Interpreters: each thread has a stack of objects that can handle its calls of operations.
 
-A call is offered to the innermost one, which handles it or passes it on to those below; meanwhile
-it is not on the stack itself. If the stack is empty, the call is executed.
+A call is offered to the innermost one, which handles it or passes it on to those below; while it
+does so it is off the stack. If the stack is empty, the call is executed.
 """
 
 cimport cython
@@ -33,7 +33,7 @@ cdef Lock counting                   # of these
 @cython.final
 @cython.binding(False)
 cdef class Layer:
-    """An interpreter on a stack, and what lies below it."""
+    """An interpreter on a stack, and the layer below it."""
 
 
 cpdef Layer current_layer():
@@ -63,7 +63,7 @@ cdef Layer put_stack(Layer layers):
 
 
 cdef int count_takers(int change) except -1:
-    """Counts the interpreters that are given functions; calls are observed while there are any."""
+    """Counts the interpreters that handle functions; calls are observed while there are any."""
     global n_takers
     hold(&counting)
     n_takers += change
@@ -76,24 +76,24 @@ cdef int count_takers(int change) except -1:
 
 
 cpdef Layer stack_with(innermost):
-    """The stack of this thread with one interpreter more, as `set_stack` takes it."""
+    """The stack of this thread with one more interpreter, for `set_stack`."""
     cdef Layer layer = Layer.__new__(Layer)
     layer.interpreter, layer.below = innermost, current_layer()
     return layer
 
 
 def set_stack(Layer layers or None):
-    """Makes `layers`, which this function gave, the stack of this thread; returns those before."""
+    """Makes `layers` the stack of this thread; returns the stack before, for another such call."""
     return put_stack(layers)
 
 
 @cython.binding(False)            # methods check their `self`
 cdef class Interpreter:
-    """What does calls of operations, under `with`: a class of its own overrides what it is for.
+    """Handles the calls of operations inside a `with`; subclasses override the methods they need.
 
-    Each method but `call` and `write` may return NotImplemented: then the call runs as it is, with
-    this interpreter on the stack for the operations that it is made of. So may these two, for an
-    operation made of others.
+    Each method but `call` and `write` may return NotImplemented: then the call runs as usual, with
+    this interpreter on the stack for the operations that it is composed of. These two may do so
+    for composed operations only.
     """
 
     takes_functions = False            # whether `called` is given public functions before they run
@@ -132,75 +132,75 @@ cdef class Interpreter:
         self.ended()
 
     def settings(self):
-        """What else is to hold meanwhile: a `Setting`, or None. It may raise."""
+        """A `Setting` to enter together with the interpreter, or None. It may raise."""
 
     def ended(self):
         """Called when the interpreter has been taken from the stack."""
 
     def again(self):
-        """An interpreter under which a part of its calls is later to run once more, or None.
+        """An interpreter for running a part of the calls again later, or None.
 
-        So what a checkpoint lets go is computed again in the dtypes that it was computed in.
+        So values that a checkpoint dropped are recomputed in the same dtypes.
         """
 
     def below(self, op, tuple args, dict kwargs, str name=None):
-        """What the interpreters below this one make of a call, or execution where there is none.
+        """The result of a call by the interpreters below this one or, without any, by execution.
 
-        name: of a form that writes, as `write` is given it.
+        name: of the in-place form, as `write` gets it.
         """
         return performed(op, op.name if name is None else name, args, kwargs)
 
     # ---- calls
 
     def call(self, op, args, kwargs):
-        """What an operation gives. `args` are its tensors, then its attributes; `kwargs` the
+        """The result of an operation. `args` are its tensors, then its attributes; `kwargs` the
         attributes that were given by keyword, and `out`."""
         return performed(op, op.name, args, kwargs)
 
     def write(self, op, name, args, kwargs):
-        """Does a call that writes into its first tensor: `add_`, say, or `setitem`.
+        """The result of a call that writes to its first tensor, such as `add_` or `setitem`.
 
-        op: None for what writes and is the form of no operation, such as `uniform_`.
+        op: None for writes that are no form of an operation, such as `uniform_`.
         """
         return performed(op, name, args, kwargs)
 
     def called(self, function, args, kwargs):
-        """What a public function gives, as it was called."""
+        """The result of a public function, with the arguments as they were passed."""
         return NotImplemented
 
     def composed(self, op, function, args, kwargs):
-        """What a composed operation gives, which `function` runs."""
+        """The result of a composed operation, which `function` runs."""
         return NotImplemented
 
     def function(self, cls, args):
-        """What an `autograd.Function` gives."""
+        """The result of an `autograd.Function`."""
         return NotImplemented
 
     def sweep(self, roots, grads, **options):
-        """Does a backward sweep, whose options are those of `sweep.sweep`."""
+        """Runs a backward sweep with the options of `sweep.sweep`."""
         return NotImplemented
 
     # ---- notifications
 
     def leaving(self, name, x):
-        """Elements of a tensor become numbers of Python's or memory of another library, by the
-        function of this name. It may raise."""
+        """Called when the function `name` converts elements of a tensor to Python numbers or shares
+        them with another library. It may raise."""
 
     def made(self, x):
-        """A tensor was made of numbers: a constant."""
+        """Called when a tensor was made of numbers: a constant."""
 
     def effect(self, name, x):
-        """Something is done to a tensor, a generator or a graph, and is no operation."""
+        """Called for changes of a tensor, a generator or a graph that are no operations."""
 
     def parsed(self, index, key):
-        """An index was made of a key."""
+        """Called when an `Index` was made of a key."""
 
     def checked(self, name, values, facts):
-        """Elements of a tensor are checked, by the check of this name in ops/value_checks.py."""
+        """Called for a check of values, by its name in ops/value_checks.py."""
 
 
 cpdef object performed(object op, str name, tuple args, dict kwargs):
-    """Does a call, in its canonical form, as the stack of this thread says."""
+    """The result of a call in canonical form by the stack of this thread."""
     if name == "setitem":
         args[0][args[2]] = args[1]
         return args[0]
@@ -217,8 +217,8 @@ cpdef object performed(object op, str name, tuple args, dict kwargs):
 
 
 cdef tuple numbers_as_such(object op, tuple args):
-    """The arguments of a call, with a number where an element-wise one has made a tensor of it, if
-    there are others."""
+    """The arguments of a call, with numbers that an element-wise operation made tensors of as
+    numbers again, if there are other tensors."""
     cdef tuple given
     if op is None or not op.elementwise:
         return args
@@ -231,15 +231,15 @@ cdef tuple numbers_as_such(object op, tuple args):
 
 
 cdef object called(object function, tuple args, dict kwargs):
-    """What the innermost interpreter of this thread makes of a public function, before the
-    arguments are checked; NotImplemented: nothing."""
+    """The result of a public function by the innermost interpreter of this thread, before the
+    arguments are checked; NotImplemented if there is none."""
     cdef Layer layer = current_layer()
     if layer is None or not layer.interpreter.takes_functions:
         return NotImplemented
     name = function.__name__
     if not (hasattr(function, "op") or hasattr(function, "__wrapped__")) and (
             name.startswith("_") or getattr(Tensor, name, None) is not function):
-        return NotImplemented          # neither an operation nor made of any: a setting, say
+        return NotImplemented          # neither an operation nor composed of any: a setting, say
     put_stack(layer.below)
     try:
         return layer.interpreter.called(function, args, kwargs)
@@ -248,10 +248,10 @@ cdef object called(object function, tuple args, dict kwargs):
 
 
 cdef object offered(object op, str name, tuple args, dict kwargs):
-    """What the innermost interpreter of this thread makes of a call; NotImplemented: nothing.
+    """The result of a call by the innermost interpreter of this thread, or NotImplemented.
 
-    `args` are canonical: the operation's tensors, then its attributes. `name` is that of the form
-    that was called: the operation's own, or with `_` in place. op: None for that of the name.
+    `args` are canonical: the operation's tensors, then its attributes. `name` is the operation's
+    own, or that of the in-place form. op: None to look it up by the name.
     """
     cdef Layer layer = current_layer()
     if layer is None:
@@ -273,7 +273,7 @@ cdef object offered(object op, str name, tuple args, dict kwargs):
 
 
 def offered_as(str method, *args):
-    """What the innermost interpreter's method makes of something; NotImplemented: nothing."""
+    """The result of a method of the innermost interpreter, or NotImplemented."""
     cdef Layer layer = current_layer()
     if layer is None:
         return NotImplemented
@@ -299,21 +299,21 @@ def tell(str method, *args):
 
 
 cdef int made(object x) except -1:
-    """Notifies of a tensor that was made of numbers."""
+    """Notifies interpreters of a tensor that was made of numbers."""
     if innermost_layer() != NULL:
         tell("made", x)
     return 0
 
 
 cdef int leaving(str name, object x) except -1:
-    """Notifies that elements of a tensor leave the library."""
+    """Notifies interpreters that elements of a tensor leave the library."""
     if innermost_layer() != NULL:
         tell("leaving", name, x)
     return 0
 
 
 cdef int effect(str name, object x) except -1:
-    """Notifies of a change of `x` by what is no operation."""
+    """Notifies interpreters of a change of `x` that is no operation."""
     if innermost_layer() != NULL:
         tell("effect", name, x)
     return 0

@@ -1,8 +1,8 @@
-"""Subclasses of Tensor with `__torch_function__`, which is also asked for what is not an operation.
+"""Subclasses of Tensor with `__torch_function__`, which also handles what is not an operation.
 
-Sizes, dtypes, gradients and the methods that write are fast attributes of Tensor. A subclass that
-takes part in `__torch_function__` gets methods and properties in their place when the class is
-made, so that Tensors have no cost from it.
+Sizes, dtypes, gradients and in-place methods are fast attributes of Tensor. A subclass that
+overrides `__torch_function__` gets methods and properties in their place when the class is made,
+so that plain Tensors do not pay for the dispatch.
 """
 
 from tensorlib._core.interpreters.foreign import (
@@ -13,17 +13,16 @@ from tensorlib._core.tensor.tensor import Tensor, attach
 ASKED = frozenset("""__array__ __bool__ __complex__ __contains__ __deepcopy__ __float__ __format__
     __index__ __int__ __len__ __repr__""".split())          # of the names with underscores
 UNASKED = frozenset("as_subclass flags".split())            # of the others
-AS_THEY_ARE = "grad", "_grad", "_base"       # not made tensors of the class by the default
+AS_THEY_ARE = "grad", "_grad", "_base"       # results that are not converted to the class
 
-dispatching = {}                             # what a class gets, by name
+dispatching = {}                             # the replacements, by name
 
 
 def asked_names():
-    """The names of Tensor that are dispatched by what a subclass gets: those without a record."""
+    """The names of Tensor for which subclasses get replacements: those without a record."""
     for name, value in list(vars(Tensor).items()):
-        if name in ASKED or name in AS_THEY_ARE or name == "_version":
-            yield name
-        elif not name.startswith("_") and name not in UNASKED and not is_operation(value):
+        if name in ASKED or name in AS_THEY_ARE or name == "_version" or not (
+                name.startswith("_") or name in UNASKED or is_operation(value)):
             yield name
 
 
@@ -33,7 +32,7 @@ def is_operation(value):
 
 
 def dispatching_method(name):
-    """The method of this name, as `__torch_function__` does it."""
+    """A method of this name that calls `__torch_function__`."""
     def method(self, *args, **kwargs):
         function = getattr(Tensor, name)
         done = overridden(function, (self, *args), kwargs)
@@ -44,7 +43,7 @@ def dispatching_method(name):
 
 
 def dispatching_property(name):
-    """The property of this name, whose `__get__` and `__set__` go to `__torch_function__`."""
+    """A property of this name whose `__get__` and `__set__` call `__torch_function__`."""
     def dispatched(form, *args):
         function = getattr(vars(Tensor)[name], form)
         done = overridden(function, args, {})
@@ -58,7 +57,7 @@ def dispatching_property(name):
 
 
 def dispatching_form(name):
-    """What stands for a name of Tensor in a class that takes part."""
+    """The replacement of an attribute of Tensor in an overriding class."""
     if name not in dispatching:
         made = dispatching_method if callable(vars(Tensor)[name]) else dispatching_property
         dispatching[name] = made(name)
@@ -66,14 +65,14 @@ def dispatching_form(name):
 
 
 def asks_for_all(x):
-    """Whether a tensor is of a class that takes part, and got what stands for names of Tensor."""
+    """Whether a tensor is of an overriding class that has the replacements."""
     return type(x).ndim is dispatching.get("ndim")
 
 
 def note_subclass(cls, dispatches=True, **kwargs):
-    """Records a new subclass of Tensor: from the first that takes part on, calls are observed.
+    """Records a new subclass of Tensor: from the first overriding one on, calls are observed.
 
-    dispatches: whether it is asked for what is not an operation, too.
+    dispatches: whether it also handles what is not an operation.
     """
     super(Tensor, cls).__init_subclass__(**kwargs)
     if cls.__torch_function__ is refuse_override:
@@ -83,7 +82,7 @@ def note_subclass(cls, dispatches=True, **kwargs):
     if not dispatches:
         return
     for name in asked_names():
-        if getattr(cls, name) is getattr(Tensor, name):       # not one of its own
+        if getattr(cls, name) is getattr(Tensor, name):       # not overridden by itself
             setattr(cls, name, dispatching_form(name))
 
 

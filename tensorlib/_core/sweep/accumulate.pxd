@@ -10,6 +10,6 @@ cdef bint add_picked(Sweep* sweep, Node node, Tensor g, Node target) except -1
 cdef int hold_spread(Sweep* sweep, Tensor g, Node target) except -1
 cdef void drop_spread(Sweep* sweep) noexcept
 
-# The gradient of a leaf lies as the leaf, where that has no gaps, and else row by row.
+# The gradient of a leaf has the strides of the leaf if that has no gaps, and else is row-major.
 cdef bint lies_for(Tensor g, Tensor leaf) noexcept
 cdef Tensor copied_for(Tensor g, Tensor leaf)

@@ -1,6 +1,6 @@
-"""Sums of gradients: of those that fan in, and of those that leaves accumulate.
+"""Sums of gradients: at outputs that several nodes use, and in the `.grad` of leaves.
 
-A buffer that nobody else can see is added to in place.
+If nothing else refers to a buffer, it is added to in place.
 """
 
 from cpython.object cimport PyObject
@@ -29,7 +29,7 @@ cdef int ADD_LOOP = loop_id("add")
 
 
 cdef inline bint only_ours(PyObject* g) noexcept:
-    """Whether nobody else can see a gradient, which is held once here, nor its buffer."""
+    """Whether nothing else refers to a gradient, which is held once here, or to its buffer."""
     cdef Tensor x
     if Py_REFCNT(g) != 1:
         return False
@@ -38,8 +38,8 @@ cdef inline bint only_ours(PyObject* g) noexcept:
 
 
 cdef bint has_usual_steps(Tensor x) noexcept:
-    """Whether a contiguous tensor also has the steps of a new one in dims of at most one element:
-    what a replay gives may have those of a view."""
+    """Whether a contiguous tensor has the strides of a new one also in dims of size 0 or 1: results
+    of replays may have those of a view."""
     cdef Py_ssize_t expected = 1
     cdef int d
     for d in range(x.ndim_ - 1, -1, -1):
@@ -69,7 +69,7 @@ cdef Tensor copied_for(Tensor g, Tensor leaf):
 
 
 cdef inline bint is_laid_as(Tensor x, Tensor y) noexcept:
-    """Whether two tensors of one shape have the same steps."""
+    """Whether two tensors of one shape have the same strides."""
     cdef int d
     for d in range(x.ndim_):
         if x.dims[d] != 1 and x.steps[d] != y.steps[d]:
@@ -78,7 +78,7 @@ cdef inline bint is_laid_as(Tensor x, Tensor y) noexcept:
 
 
 cdef int add_to_place(PyObject** place, Tensor g, bint create_graph) except -1:
-    """Adds `g` to the gradient that waits at an output of a node."""
+    """Adds `g` to the gradient that has arrived at an output of a node."""
     cdef object total
     if not create_graph and only_ours(place[0]) and add_in_place(<Tensor>place[0], g):
         return 0
@@ -90,7 +90,7 @@ cdef int add_to_place(PyObject** place, Tensor g, bint create_graph) except -1:
 
 
 cdef bint add_in_place(Tensor x, Tensor g) except -1:
-    """x += g where both are plain buffers of one dtype that may be written; else False."""
+    """x += g if both are plain buffers of one dtype that may be written; else False."""
     cdef Loop* loop = find_loop(ADD_LOOP, x.type)
     cdef char* inputs[2]
     cdef bint is_scalar[2]
@@ -107,12 +107,12 @@ cdef bint add_in_place(Tensor x, Tensor g) except -1:
 
 
 # ---- parts of a tensor ---------------------------------------------------------------------------
-# Of x[key] the gradient of x is zero but at the key. Where x is cut into parts, each would fill and
-# add all of it: cutting (8, 64, 384) into three took 0.5 ms of a step of 8. So the gradients of all
-# but the first are added where they belong. Nobody else may have added to it since: -0 + 0 is 0.
+# The gradient of x in x[key] is zero outside the key. If x is cut into parts, each would fill and
+# add a whole tensor: cutting (8, 64, 384) into three took 0.5 ms of a step of 8. So the gradients
+# of all but the first are added at their keys, unless others were added since (-0 + 0 is 0).
 
 cdef int hold_spread(Sweep* sweep, Tensor g, Node target) except -1:
-    """Remembers the gradient of an x[key] that was delivered, if nobody else sees it."""
+    """Remembers the gradient of an x[key] that was delivered, if nothing else refers to it."""
     if target.n_outputs != 1 or target.visit.grads != <PyObject*>g or Py_REFCNT(
             <PyObject*>g.storage) != 1 or not g.packed or g.type != FLOAT32 and g.type != FLOAT64:
         return 0
@@ -129,8 +129,8 @@ cdef void drop_spread(Sweep* sweep) noexcept:
 
 
 cdef bint add_picked(Sweep* sweep, Node node, Tensor g, Node target) except -1:
-    """Adds the gradient of an x[key] to that of x, which waits at `target`; False where it is to
-    be spread first."""
+    """Adds the gradient of an x[key] to that of x, which has arrived at `target`; False if it must
+    be put into zeros first."""
     cdef PyObject* total = target.visit.grads
     if sweep.create_graph or total != sweep.spread or Py_REFCNT(total) != 2 or (
             (<Tensor>total).type != g.type):
@@ -145,7 +145,7 @@ cdef bint add_picked(Sweep* sweep, Node node, Tensor g, Node target) except -1:
 cdef int accumulate(Node node, bint create_graph) except -1:
     """leaf.grad += the gradient that arrived; a buffer of the sweep's own becomes the grad.
 
-    In place where that may be, so that whoever holds `.grad` sees it grow, as in PyTorch.
+    In place if possible, so that references to `.grad` stay valid, as in PyTorch.
     """
     cdef Tensor leaf = <Tensor>node.saved[0].tensor
     cdef PyObject* g = node.visit.grads
@@ -159,7 +159,7 @@ cdef int accumulate(Node node, bint create_graph) except -1:
             set_gradient(leaf, <Tensor>g)
         else:
             set_gradient(leaf, copied_for(<Tensor>g, leaf))
-    elif watched and overrides(total):                  # of a class that adds by itself
+    elif watched and overrides(total):                  # its class overrides addition
         set_gradient(leaf, <Tensor?>upcalls.binary(ADD, total, <Tensor>g))
     elif (create_graph or requires_grad(<Tensor>total)
             or not add_in_place(<Tensor>total, <Tensor>g) and not (

@@ -22,7 +22,7 @@ cdef enum:
 # ---- where a transform runs its function ---------------------------------------------------------
 
 def wanted_by_transform(bint forward, bint guarded=True):
-    """What `set_transform` takes for a transform that begins.
+    """The argument of `set_transform` for a transform that begins.
 
     forward: nodes keep what forward mode needs. guarded: tensors from before may not be written in
     place.
@@ -32,8 +32,7 @@ def wanted_by_transform(bint forward, bint guarded=True):
 
 
 def set_transform(tuple wanted):
-    """Sets whether this thread records, the forward mode and the epoch; returns what held before.
-    """
+    """Sets whether this thread records, forward mode and the epoch; returns the values before."""
     cdef Mode* now = mode()
     cdef tuple before = (now.grad, now.forward_mode, now.epoch)
     now.grad, now.forward_mode, now.epoch = wanted
@@ -41,7 +40,7 @@ def set_transform(tuple wanted):
 
 
 def begin_epoch():
-    """The number of an epoch that begins now."""
+    """Begins an epoch, and returns its number."""
     return next_epoch()
 
 
@@ -51,12 +50,12 @@ def was_made_since(Tensor x, int64_t epoch):
 
 
 def was_recorded_since(Tensor x, int64_t number):
-    """Whether the operation that gave a tensor was recorded as the node of this number or later."""
+    """Whether a tensor's node has at least this sequence number."""
     return x.grad_node is not None and gradient_node(x).sequence >= number
 
 
 def gradient_place(Tensor x):
-    """The node that takes the gradient of `x`, and which of its outputs `x` is."""
+    """The node that receives the gradient of `x`, and which of its outputs `x` is."""
     return classed(gradient_node(x)), x.slot
 
 
@@ -65,23 +64,23 @@ def gradient_place(Tensor x):
 def leads_outside(list roots, list inputs, int64_t since):
     """Whether nodes `roots` depend on a node from before `since` or a leaf.
 
-    The nodes `inputs` are no such leaves, and what lies beyond them is not visited.
+    The nodes `inputs` do not count, and nodes behind them are not visited.
     """
     return nodes_below(roots, inputs, since, True)[1]
 
 
 def nodes_between(list inputs, list roots, int64_t since):
-    """The nodes, oldest first, through which nodes `roots` depend on nodes `inputs`.
+    """The nodes, oldest first, on paths from nodes `roots` to nodes `inputs`.
 
-    Those are left out themselves. None was recorded before `since`.
+    The inputs are excluded, and so are nodes from before `since`.
     """
     return sorted(nodes_below(roots, inputs, since, True)[0], key=age)
 
 
 def are_as_saved(list roots, int64_t since, set changed):
-    """Whether all that the nodes below `roots`, from `since` on, have saved is as it was.
+    """Whether the saved values of the nodes below `roots`, from `since` on, are unchanged.
 
-    changed: where memory begins that was written, which no version tells.
+    changed: addresses of memory that was written without a change of its version.
     """
     cdef Node node
     cdef Tensor x
@@ -95,7 +94,7 @@ def are_as_saved(list roots, int64_t since, set changed):
 
 
 def saved_ids(list roots, int64_t since):
-    """The ids of the tensors that the nodes below `roots` hold, each as often as it is held."""
+    """The ids of the tensors that the nodes below `roots` hold, with repetitions."""
     cdef list found = []
     cdef Node node
     cdef int i
@@ -106,17 +105,17 @@ def saved_ids(list roots, int64_t since):
 
 
 def savers_above(list roots, int64_t since):
-    """Which nodes whose gradients need what they saved lie between the tensors `roots` and each
-    place that their graph leads to, a node from before `since` or a leaf.
+    """Which nodes that need their saved values are on paths from the tensors `roots` to each end of
+    their graph, a node from before `since` or a leaf.
 
-    First the names of these nodes, oldest first, and a number that has a bit for each whose values
-    were let go of; then for each root, by the place, a number that has a bit for each on the ways;
-    then the leaves, as tensors.
+    Returns the names of these nodes, oldest first, and a bit mask of those whose saved values were
+    released; then for each root a dict from the ends to a bit mask of the nodes on the paths; then
+    the leaves, as tensors.
     """
     cdef dict bits = {}, found, leaves = {}
     cdef list names = [], tables = []
     cdef Node node
-    cdef object bit = 1, gone = 0        # there may be more nodes than bits in a number of C's
+    cdef object bit = 1, gone = 0        # ints: there may be many nodes
     cdef int i
     for node in sorted(nodes_below([gradient_node(x) for x in roots], [], since, False)[0],
                        key=age):
@@ -143,8 +142,8 @@ def savers_above(list roots, int64_t since):
 
 
 def ages_of_leaves(list roots, int64_t since):
-    """How many nodes below the tensors `roots`, from `since` on, are older than each leaf that was
-    first used since; {} if all are used by the next node, or there are too many nodes.
+    """For each leaf that was first used since `since`, how many nodes below the tensors `roots` are
+    older than it; {} if the next node uses each leaf, or there are too many nodes.
     """
     cdef list nodes = sorted(nodes_below([gradient_node(x) for x in roots], [], since, False)[0],
                              key=age)
@@ -164,7 +163,7 @@ def ages_of_leaves(list roots, int64_t since):
 
 
 def are_released(list roots, int64_t since):
-    """Whether no node below `roots`, from `since` on, has values that it saved."""
+    """Whether no node below `roots`, from `since` on, has saved values."""
     cdef Node node
     for node in nodes_below(roots, [], since, False)[0]:
         if node.n_saved:
@@ -173,12 +172,12 @@ def are_released(list roots, int64_t since):
 
 
 def age(Node node):
-    """When a node was recorded, as a number that grows with time."""
+    """The sequence number of a node, which grows with time."""
     return node.sequence
 
 
 # ---- what is known of one run of an operation ----------------------------------------------------
-# A source, as rules.pyx has it: a node, or what stands for a call.
+# The source of a rule, see rules.pyx: a node, or an object that represents a call.
 
 def operation(Node node):
     """The operation that a node recorded."""
@@ -186,7 +185,7 @@ def operation(Node node):
 
 
 def attributes(source):
-    """What the operation took beside tensors: of a node, those attributes that were kept."""
+    """The attributes of the call; of a node, those that it keeps."""
     if not isinstance(source, Node):
         return source.attributes
     return {name: as_counted(<Node>source, name, x, False)
@@ -204,19 +203,19 @@ def input_facts(source, int i):
 
 
 def output_facts(source, int k):
-    """Shape and dtype of output `k`, which hold also where it was overwritten."""
+    """Shape and dtype of output `k`, which may have been overwritten."""
     if isinstance(source, Node):
         return saved_facts(<Node>source, OUTPUT + k)
     return source.output(k).shape, source.output(k).dtype
 
 
 def count_outputs(Node node):
-    """How many outputs the operation had."""
+    """The number of outputs of the operation."""
     return node.n_outputs
 
 
 def widest(list nodes):
-    """The most elements that an input of one of the nodes has, of those that gradients go to."""
+    """The largest number of elements of an input of the nodes that receives a gradient."""
     cdef Py_ssize_t most = 0, n
     cdef Edge* edge
     cdef Node node
@@ -234,8 +233,8 @@ def widest(list nodes):
 def takes_batches(Node node):
     """Whether the node's rules can run on a batch of gradients at once.
 
-    Rules from outside may do anything, and those of nodes like `Function`'s work on Tensors. Hooks
-    want to see each gradient.
+    Rules from outside are arbitrary, and those of nodes like `Function`'s expect Tensors. Hooks
+    must see each gradient.
     """
     cdef Rule rule
     cdef int i

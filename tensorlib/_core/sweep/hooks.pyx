@@ -27,7 +27,7 @@ cdef str name_of(hook):
 
 
 cdef Tensor checked(object value, Tensor g, object hook):
-    """What a hook returned, which must look like the gradient `g` whose place it takes."""
+    """The result of a hook, which must have the shape and dtype of the gradient `g`."""
     if not isinstance(value, Tensor):
         raise TypeError(f"backward: hook {name_of(hook)}: expected a Tensor or None, but hook "
                         f"returned {type_name(value)}")
@@ -41,7 +41,7 @@ cdef Tensor checked(object value, Tensor g, object hook):
 
 
 cdef tuple as_many(object given, Py_ssize_t n, object hook):
-    """What a hook of a node returned, as one gradient for each that it was given."""
+    """The result of a hook of a node, as one gradient for each that it got."""
     cdef tuple values = (given,) if isinstance(given, Tensor) else tuple(given)
     if len(values) != n:
         raise RuntimeError(f"backward: hook {name_of(hook)} has returned an incorrect number of "
@@ -50,7 +50,7 @@ cdef tuple as_many(object given, Py_ssize_t n, object hook):
 
 
 cdef int replace_grad(Node node, int slot, object value, object hook) except -1:
-    """Has what a hook returned take the place of a gradient that arrived, unless it is None."""
+    """Replaces a gradient that arrived by the result of a hook, unless that is None."""
     cdef PyObject** place = grad_place(node, slot)
     cdef PyObject* old = place[0]
     if value is not None:
@@ -61,7 +61,7 @@ cdef int replace_grad(Node node, int slot, object value, object hook) except -1:
 
 
 cdef int run_tensor_hooks(Node node) except -1:
-    """Calls the hooks of tensors, whose result takes the gradient's place; retain_grad's last."""
+    """Calls the hooks of tensors, whose results replace the gradient; those of retain_grad last."""
     for kind in (ON_TENSOR, RETAINS):
         for slot, hook in hooks_of(node, kind):
             g = grad_at(node, slot)

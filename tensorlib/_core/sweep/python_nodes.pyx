@@ -34,8 +34,8 @@ cpdef Node custom_node(Op op, tuple inputs, tuple saved, int n_outputs, payload)
         set_edge(node, i, x)
     for x in saved:
         keep(node, 0, x)
-    node.kept = 0                    # they are known by their order, not by a place
-    track(node)                      # the payload is the user's, who may put anything into it
+    node.kept = 0                    # they are identified by order, not by input or output
+    track(node)                      # the payload may hold any object of the user
     return node
 
 
@@ -47,7 +47,7 @@ cpdef set_history(Node node, int slot, Tensor out):
 
 
 def rewrite_history(Node node, int slot, Tensor x):
-    """Makes output `slot` of a node what `x`, written in place, is now; so too for its views."""
+    """Makes `x`, written in place, output `slot` of a node, and updates its views."""
     cdef Tensor fresh = alias(x)
     set_history(node, slot, fresh)
     rebase(x, fresh)
@@ -68,19 +68,19 @@ def mark_written(str name, Tensor x):
 
 
 cpdef tuple saved_tensors(Node node):
-    """What a custom node keeps, checked to be what it was."""
+    """The saved tensors of a custom node, after their versions are checked."""
     cdef int i
     check_not_released(node)
     return tuple([saved_at(node, i, -1) for i in range(node.n_saved)])
 
 
 cpdef payload_of(Node node):
-    """What a custom node was given to keep beside tensors."""
+    """The payload of a custom node."""
     return node.attributes
 
 
 def wanted_inputs(Node node):
-    """For each edge of a node that runs in a sweep, whether its gradient is wanted."""
+    """For each edge of a node that runs in a sweep, whether its gradient is needed."""
     cdef Sweep* sweep = own_sweep()
     cdef int i
     return tuple([sweep != NULL and leads_on(sweep, &node.edges[i])
@@ -101,7 +101,7 @@ def linked_alias(Op op, Tensor x):
 def sweep_inside(tuple roots, tuple grads, tuple inputs, bint retained=False):
     """The gradients of `inputs` by a sweep through the graph between them and `roots` alone.
 
-    It is recorded where the grad mode says so, and keeps saved values where they are `retained`.
+    It is recorded if grad mode is on, and keeps saved values if `retained`.
     """
     for x in (*roots, *grads, *inputs):
         if not isinstance(x, Tensor):
@@ -115,15 +115,15 @@ def is_forward_mode():
 
 
 def is_retained(Node node):
-    """Whether what a node keeps outlives the sweep that runs now: another may come by as well."""
+    """Whether the saved values of a node outlive the running sweep, since another may need them."""
     cdef Sweep* sweep = own_sweep()
     return sweep != NULL and sweep.retain_graph or node.visit.shared
 
 
 def captured(tuple outputs, tuple inputs, int64_t since):
-    """Tensors that stand for what a graph takes from outside beside `inputs`.
+    """Tensors that represent the inputs of a graph other than `inputs`.
 
-    The graph is what leads to `outputs` and is no older than the sequence number `since`.
+    The graph consists of the nodes below `outputs` from the sequence number `since` on.
     """
     cdef list own = [gradient_node(x) for x in inputs]
     cdef list roots = [gradient_node(x) for x in outputs]

@@ -14,10 +14,10 @@ cdef tuple facts_of(object source, int i)
 
 
 cdef inline object gradient(object source, Op op, int i, object g, object joint, bint recorded):
-    """The gradient of input `i` in its shape and dtype; None for none.
+    """The gradient of input `i` in its shape and dtype, or None.
 
-    `g` is the gradient of the output, or a tuple with one or None for each output; `joint` is what
-    `joint_gradients` gave. With `recorded` the result can be differentiated.
+    `g` is the gradient of the output, or a tuple with one or None for each output; `joint` is the
+    result of `joint_gradients`. With `recorded` the result can be differentiated.
     """
     cdef object grad = run_rule(source, op, i, g, recorded) if joint is None else joint[i]
     return grad if grad is None else fit(source, op, i, grad, recorded)

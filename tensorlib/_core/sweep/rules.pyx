@@ -1,13 +1,13 @@
 """Evaluating the rules of an operation: from the gradient of its outputs to those of its inputs.
 
-A rule names what it needs of a run of its operation. Where that is found is the `source`: a Node,
-which kept it, or any object with `input(i)`, `output(k)`, `attributes` and, for each input, its
-shape and dtype in `facts`. A sweep has the common rules done without a call: a formula as one pass
-of tiles. Everywhere else rules are functions, of Tensors and of proxies.
+A rule names what it needs of a call of its operation, which it gets from the `source`: a Node,
+which saved it, or any object with `input(i)`, `output(k)`, `attributes` and, for each input, its
+shape and dtype in `facts`. In a sweep the common rules run without a call: a formula is one pass of
+tiles. Everywhere else rules are functions, of Tensors and of proxies.
 
-Of complex numbers a rule gives what forward mode takes: the product with the derivative, or its
-transpose. The gradient of a real loss, d/dx + i d/dy, is the product with the conjugate. So a sweep
-conjugates what a rule is given as `g` and what it gives, here, and a formula serves both modes.
+For complex numbers a rule returns the product with the derivative, or its transpose, as forward
+mode needs it. The gradient of a real loss, d/dx + i d/dy, is the product with the conjugate. So a
+sweep conjugates the argument `g` and the result of a rule, here, and one formula serves both modes.
 """
 
 from cpython.object cimport PyObject
@@ -84,7 +84,7 @@ cdef int count_inputs(object source) except -1:
 
 
 cdef tuple arguments(Rule rule, Op op, object source, object g, bint recorded):
-    """What the parameters of a rule stand for, in order; `g` may be a tuple, as of tangents."""
+    """The values of the parameters of a rule, in order; `g` may be a tuple, for tangents."""
     cdef tuple values = PyTuple_New(rule.n_wants)
     cdef dict known
     cdef int i, k, place
@@ -116,9 +116,9 @@ cdef tuple arguments(Rule rule, Op op, object source, object g, bint recorded):
 
 
 cdef bint has_half_inputs(object source) except -1:
-    """Whether one of the inputs was of a half type. The rules of the library compute these in
-    float32, and `fit` rounds once; those of linear and affine operations move elements, or add as
-    these do."""
+    """Whether an input was of a half type. The rules of the library then compute in float32, and
+    `fit` rounds once; except those of linear and affine operations, which only move or add
+    elements."""
     cdef int i
     if isinstance(source, Node):
         for i in range((<Node>source).n_edges):
@@ -141,7 +141,7 @@ def gradients(source, Op op, wanted, g, bint recorded):
 
 
 def tangent(source, Op op, tuple tangents):
-    """What the forward-mode rule that the operation declares gives."""
+    """The result of the forward-mode rule of the operation."""
     cdef Rule rule = op.tangent_rule
     return rule.function(*arguments(rule, op, source, tangents, True))
 
@@ -179,7 +179,7 @@ cpdef object push_tangent(object source, Op op, int i, object tangent):
 
 
 cdef object conjugate_of(object g):
-    """The conjugate of complex values; others as they are, also what is not a gradient at all."""
+    """The conjugate of complex values; others unchanged, including what is not a tensor."""
     if isinstance(g, Tensor):
         if KIND[(<Tensor>g).type] != COMPLEX_KIND:
             return g
@@ -189,7 +189,7 @@ cdef object conjugate_of(object g):
 
 
 cdef object by_formula(object source, Op op, int i, object g, bint recorded):
-    """What the function of a rule gives, as a formula times `g`."""
+    """The result of the function of a rule; of a formula, times `g`."""
     cdef Rule rule = <Rule>op.rules[i]
     cdef object result, values = arguments(rule, op, source, g, recorded)
     if rule.kind == TILES:
@@ -208,15 +208,15 @@ cdef object by_formula(object source, Op op, int i, object g, bint recorded):
 
 
 cdef bint is_linked(object value) except -1:
-    """Whether a gradient belongs to the graph; of a tuple, as of outputs, whether one does."""
+    """Whether a gradient, or one in a tuple of them, requires grad."""
     if isinstance(value, tuple):
         return any([isinstance(part, Tensor) and requires_grad(<Tensor>part) for part in value])
     return isinstance(value, Tensor) and requires_grad(<Tensor>value)
 
 
 cdef tuple in_dtype_of(object g, tuple values):
-    """What a formula takes, in the dtype that tiles compute it in: else 1 / other of integers would
-    be no more exact than the default float. Conditions stay."""
+    """The arguments of a formula in the dtype in which tiles compute it: otherwise 1 / other of
+    integers would only be as exact as the default float. Conditions stay bool."""
     cdef object dtype = g.dtype
     for value in values:
         if value.dtype.is_complex:
@@ -229,7 +229,7 @@ cdef tuple in_dtype_of(object g, tuple values):
 
 
 cdef object joint_gradients(object source, Op op, object g, bint recorded):
-    """What a rule for all inputs at once returns; None where the rules are one for each input."""
+    """The result of a rule for all inputs at once; None if there is a rule for each input."""
     cdef Rule rule = <Rule>op.rules[0]
     if rule is None or not rule.joint:
         return None
@@ -263,19 +263,19 @@ cdef object all_conjugate(object values):
 
 
 cdef object call_rule(Op op, int i, Rule rule, tuple arguments):
-    """What the rule of input i (-1: of all) returns. What it raises says whose rule it was."""
+    """The result of the rule of input i (-1: of all). Its errors get a note with the rule."""
     try:
         return rule.function(*arguments)
     except Exception as error:
         whose = f"its argument {argument_name(op, i)}" if i >= 0 else "all its arguments"
         note = f"backward: raised in the gradient rule of {op.name} for {whose}"
-        if note not in getattr(error, "__notes__", ()):     # a sweep inside of itself raises often
+        if note not in getattr(error, "__notes__", ()):     # nested sweeps would repeat it
             error.add_note(note)
         raise
 
 
 cdef str argument_name(Op op, int i):
-    """What an input is called in messages."""
+    """The name of an input in messages."""
     if op.variadic:
         return f"'{op.arguments[0]}[{i}]'"
     return repr(op.arguments[i]) if i < op.n_args else f"{i}, a tensor from outside of it"
@@ -370,7 +370,7 @@ cdef object fit(object source, Op op, int i, object grad, bint recorded):
 
 
 cdef bint is_alike(Op op, int i, Edge* edge, Tensor g) except -1:
-    """Whether a gradient has the shape of its input. Raises unless that broadcasts to it."""
+    """Whether a gradient has the shape of its input. Raises unless the input broadcasts to it."""
     cdef const Py_ssize_t* dims = edge_dims(edge)
     cdef int d, extra = g.ndim_ - edge.ndim
     cdef bint same = extra == 0
@@ -388,7 +388,7 @@ cdef bint is_alike(Op op, int i, Edge* edge, Tensor g) except -1:
 
 # ---- functions made of linear pieces -------------------------------------------------------------
 
-# What links a value to a tensor that it depends on in steps: its derivative there is zero.
+# Links a value to a tensor of which it is piecewise constant: the derivative is zero.
 cdef Op PIECES = Op("linear_pieces", "A value that depends on a tensor in steps.", ("input", "of"))
 PIECES.add_rule("input", lambda g: g, constant=1)
 PIECES.add_rule("of", lambda g: g * 0, constant=0)
@@ -396,12 +396,10 @@ PIECES.add_tangent(lambda d_input: d_input)
 
 
 cdef object with_zero_slope(object source, Op op, int i, object value):
-    """A recorded gradient, or derivative, which belongs to the graph wherever it depends on an
-    input that does.
+    """A recorded gradient, or derivative, which requires grad if it depends on an input that does.
 
-    Where an operation has kinks and is linear between them (relu, a max pool), the gradient is
-    another one from piece to piece, and has no slope on any: a second derivative is then zero, as
-    that of PyTorch's is, and not an error of an input that is not used.
+    The gradient of a piecewise linear operation (relu, a max pool) is piecewise constant. The
+    second derivative is then zero, as in PyTorch, and not an error about an unused input.
     """
     cdef Rule rule = <Rule>op.rules[i]
     cdef int k, place
@@ -427,7 +425,7 @@ cdef Tensor linked_in_steps(Tensor value, Tensor of):
 
 
 cdef Tensor end_of(Edge* edge):
-    """A tensor with the shape, dtype and history of what an edge goes to; of a leaf itself."""
+    """A tensor with the shape, dtype and history of the target of an edge; a leaf itself."""
     cdef Node target = <Node>edge.target
     if target.is_leaf:
         return <Tensor>target.saved[0].tensor
@@ -435,7 +433,7 @@ cdef Tensor end_of(Edge* edge):
 
 
 cdef Tensor valueless(int dtype, int ndim, const Py_ssize_t* dims, Node node, int slot):
-    """A tensor with a shape and a history, whose elements are one and the same."""
+    """A tensor with a shape and a history, expanded from one element."""
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef Tensor one = new_scalar(dtype), x
     cdef int d

@@ -1,8 +1,8 @@
 """A sweep's walk over the graph: which nodes it reaches, and the state it keeps in each.
 
-Depth first and iterative, so that a graph of any depth takes constant stack. A sweep inside of a
-hook of another may come by at the same nodes: what the outer one noted there is set aside, and put
-back when the inner one ends.
+The walk is depth-first and iterative, so it needs constant stack for a graph of any depth. A sweep
+inside a hook of another one may reach the same nodes: the state of the outer sweep is saved, and
+restored when the inner one ends.
 """
 
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
@@ -18,7 +18,7 @@ cdef extern from "<unistd.h>" nogil:
     int usleep(unsigned int microseconds)
 
 cdef enum:
-    POLL = 20                      # microseconds between two looks at another thread's sweep
+    POLL = 20                      # microseconds between polls of another thread's sweep
 
 cdef extern from "Python.h":
     PyThreadState* PyThreadState_Get()
@@ -27,11 +27,11 @@ cdef extern from "Python.h":
         PyObject** ob_item
 
 cdef int64_t last_id = 0
-cdef Sweep* active = NULL          # the newest sweep under way, on any thread
+cdef Sweep* active = NULL          # the newest running sweep, on any thread
 
-# Without a global lock a walk holds this one, so that it finds each node free or taken by another
-# thread's sweep. It is held while a sweep begins and ends, and not while its nodes run: these are
-# its own by then.
+# Without a GIL a walk holds this lock, so that it finds each node either free or taken by the sweep
+# of another thread. It is held while a sweep begins and ends, but not while its nodes run, which it
+# owns by then.
 cdef Lock walking
 
 
@@ -51,7 +51,7 @@ cdef Sweep* find_sweep(int64_t id) noexcept:
 
 
 cdef Sweep* active_sweep(int64_t id) noexcept:
-    """The sweep of this number if it is under way, on any thread; or NULL."""
+    """The sweep of this number if it is running, on any thread; or NULL."""
     cdef Sweep* sweep
     hold(&walking)
     sweep = find_sweep(id)
@@ -60,7 +60,7 @@ cdef Sweep* active_sweep(int64_t id) noexcept:
 
 
 cdef Sweep* own_sweep() noexcept:
-    """The sweep that runs now on this thread, or NULL."""
+    """The innermost sweep of this thread, or NULL."""
     cdef Sweep* sweep
     hold(&walking)
     sweep = active
@@ -71,9 +71,10 @@ cdef Sweep* own_sweep() noexcept:
 
 
 cdef int begin(Sweep* sweep, list targets, bint shallow) except -1:
-    """Makes a sweep the newest one, as far as it is not set yet: for all leaves or for targets.
+    """Begins a sweep, for all leaves or for targets, and makes it the newest one.
 
-    The walk goes through the targets unless it is `shallow`. `end` must follow, also after errors.
+    The walk continues behind the targets unless it is `shallow`. `end` must follow, also after
+    errors.
     """
     global active, last_id
     cdef Node node
@@ -99,9 +100,9 @@ cdef int begin(Sweep* sweep, list targets, bint shallow) except -1:
 
 
 cdef int enter(Sweep* sweep, Node node) except -1:
-    """Prepares a node for this sweep. Sets aside what an outer sweep notes in it.
+    """Prepares a node for this sweep, saving the state of an outer one.
 
-    Without a global lock a leaf that another thread's sweep leads to is left as it is: 1.
+    Without a GIL it returns 1 for a leaf that the sweep of another thread reaches, unchanged.
     """
     cdef Sweep* other = find_sweep(node.visit.sweep)
     cdef Aside* aside
@@ -114,7 +115,7 @@ cdef int enter(Sweep* sweep, Node node) except -1:
                     "backward: another thread is running backward through a part of this graph; "
                     "let one finish before the other begins")
             sweep.meets = other.id
-            if FREE_THREADED:              # the other one works with what it notes there
+            if FREE_THREADED:              # the other sweep is using its state
                 return 1
         aside = <Aside*>malloc(sizeof(Aside))
         if aside == NULL:
@@ -138,9 +139,9 @@ cdef int enter(Sweep* sweep, Node node) except -1:
 
 
 cdef bint go_into(Sweep* sweep, Node node) except -1:
-    """Puts a node on the walk's path when the walk comes by for the first time.
+    """Puts a node on the path of the walk when it is reached for the first time.
 
-    False where it is left out, as a leaf or as one that was recorded before `since`.
+    False if it is left out, as a leaf or as a node from before `since`.
     """
     cdef int taken
     if node.visit.sweep != sweep.id:
@@ -159,8 +160,8 @@ cdef bint go_into(Sweep* sweep, Node node) except -1:
 
 
 cdef int walk(Sweep* sweep, Node root) except -1:
-    """Reaches every node below a root, counts the dependents of each and finds which are needed."""
-    cdef Pointers* path = &sweep.ready            # which is as it was when the walk ends
+    """Visits every node below a root, counts the dependents of each and finds which are needed."""
+    cdef Pointers* path = &sweep.ready            # restored when the walk ends
     cdef Node node, target
     cdef Edge* edge
     cdef Py_ssize_t bottom = path.n
@@ -194,13 +195,13 @@ cdef int walk(Sweep* sweep, Node root) except -1:
 
 
 cdef void end(Sweep* sweep) noexcept:
-    """Lets go of everything the sweep holds, whether it ended or raised."""
+    """Releases everything that the sweep holds, whether it ended or raised."""
     global active
     cdef Sweep** link = &active
     cdef Aside* aside
     cdef Node node
     cdef Py_ssize_t k
-    # what dies here may run a sweep of its own: this one is under way until its nodes are let go
+    # this may run another sweep, so this one counts as running until its nodes are released
     for k in range(sweep.visited.n):
         node = <Node>sweep.visited.items[k]
         drop_grads(node)
@@ -222,7 +223,7 @@ cdef void end(Sweep* sweep) noexcept:
 # ---- the gradients that arrived at a node --------------------------------------------------------
 
 cdef PyObject** grad_place(Node node, int slot) except NULL:
-    """Where the gradient of one output of a node is kept: NULL or None before one arrived."""
+    """The slot for the gradient of an output of a node: NULL or None before one arrived."""
     if node.n_outputs == 1:
         return &node.visit.grads
     if node.visit.grads == NULL:
@@ -233,41 +234,41 @@ cdef PyObject** grad_place(Node node, int slot) except NULL:
 
 
 cdef object grad_at(Node node, int slot):
-    """The gradient of one output that arrived, or None."""
+    """The gradient that arrived at an output, or None."""
     cdef PyObject* g = grad_place(node, slot)[0]
     return <object>g if g != NULL else None
 
 
 cdef tuple grads_of(Node node):
-    """For each output of a node the gradient that arrived, or None."""
+    """The gradient that arrived at each output of a node, or None."""
     cdef int i
     return tuple([grad_at(node, i) for i in range(node.n_outputs)])
 
 
 cdef void drop_grads(Node node) noexcept:
-    """Lets go of the gradients that arrived at a node."""
+    """Releases the gradients that arrived at a node."""
     cdef PyObject* grads = node.visit.grads
     node.visit.grads = NULL
     Py_XDECREF(grads)
 
 
 # ---- outputs of which not all need all inputs ----------------------------------------------------
-# A call that was replayed is one node. In the graph of the eager call, nothing runs that leads only
-# to results of which no gradient depends that is asked for.
+# A replayed call is one node. In the graph of the eager call, nodes do not run if no requested
+# gradient depends on their outputs.
 
 cdef tuple parted = ()             # operations of such nodes
-cdef object ways_of = None         # gives of such a node, for each output, the edges behind it
+cdef object ways_of = None         # returns for such a node the edges behind each output
 
 
 def set_ways(function, *operations):
-    """Has a function called with nodes of some operations, which gives for each output for each
-    edge whether the gradient of what it leads to depends on that output."""
+    """Sets the function for nodes of some operations that returns, for each output and each edge,
+    whether the gradient along the edge depends on that output."""
     global ways_of, parted
     ways_of, parted = function, operations
 
 
 cdef unsigned int outputs_beside(Sweep* sweep, Node node) except? 0:
-    """What `Visit.beside` is of a node, when the walk is done with what lies below."""
+    """The value of `Visit.beside` for a node, after the walk has visited the nodes below it."""
     cdef unsigned int found = 0
     cdef int i, slot
     cdef list wanted
@@ -286,7 +287,7 @@ cdef unsigned int outputs_beside(Sweep* sweep, Node node) except? 0:
 
 
 cdef int leave(Sweep* sweep, Edge* edge) except -1:
-    """Has nobody wait for a node that reports to an output beside those that are needed."""
+    """Removes the dependence on a node that reports only to outputs that are not needed."""
     cdef Visit* visit
     if edge.target != NULL:
         visit = &(<Node>edge.target).visit
@@ -297,11 +298,11 @@ cdef int leave(Sweep* sweep, Edge* edge) except -1:
 
 
 # ---- nodes whose place others take --------------------------------------------------------------
-# A call that was replayed is one node. Where its gradient is to have a graph, nodes of its
-# operations take that place: what led to output i leads to the node of edge i from then on.
+# A replayed call is one node. If its gradient is to have a graph, the nodes of its operations
+# replace it: edges to output i then lead to the target of edge i.
 
 class _Moved:
-    """In the place of the operation of a replayed call that its own operations have replaced."""
+    """The operation of the node of a replayed call that others have replaced."""
 
     node_name = "CompiledBackward0"
     name = "compiled"
@@ -311,8 +312,8 @@ cdef object MOVED = _Moved()
 
 
 cdef int move(Node node, list made) except -1:
-    """Has the nodes of `made`, one for each output, take the place of a node. Its hooks stay, and
-    with them the node, which passes on what it is given."""
+    """Replaces a node by the nodes of `made`, one for each output. If it has hooks it stays, and
+    passes its gradients on."""
     cdef Tensor x
     cdef int i
     if not all([gradient_node(x) is not None for x in made]):
@@ -326,13 +327,13 @@ cdef int move(Node node, list made) except -1:
 
 
 cdef void move_on(Node node):
-    """Has nobody come by at a node whose place others took, unless it has hooks."""
+    """Bypasses a node that was replaced, unless it has hooks."""
     if node.hooks is None:
         node.op = MOVED
 
 
 cdef inline int follow(Edge* edge) except -1:
-    """Has an edge lead to what took the place of its target."""
+    """Redirects an edge to the node that replaced its target."""
     cdef Node node = <Node>edge.target
     cdef Edge* further = &node.edges[edge.slot]
     Py_INCREF(<object>further.target)
@@ -342,7 +343,7 @@ cdef inline int follow(Edge* edge) except -1:
 
 
 cdef int settle(Tensor x) except -1:
-    """Links a tensor to what took the place of the node that made it."""
+    """Links a tensor to the node that replaced its own."""
     cdef Edge* further
     if x.grad_node is not None and (<Node>x.grad_node).op is MOVED:
         further = &(<Node>x.grad_node).edges[x.slot]
@@ -353,10 +354,10 @@ cdef int settle(Tensor x) except -1:
 # ---- walks without a sweep -----------------------------------------------------------------------
 
 cdef tuple nodes_below(list roots, list inputs, int64_t since, bint between):
-    """The nodes that `roots` lead to, themselves included; `between`: that lead to the `inputs`.
+    """The nodes below `roots`, these included; with `between` only those on paths to `inputs`.
 
-    The inputs are no part of it, and what lies beyond them is not visited. With `since`, leaves
-    and nodes from before it are left out as well: the second result says whether there are such.
+    The inputs are excluded, and nodes behind them are not visited. With `since`, leaves and nodes
+    from before it are left out as well: the second result says whether there were any.
     """
     cdef Sweep look
     cdef list found = []
@@ -381,7 +382,7 @@ cdef tuple nodes_below(list roots, list inputs, int64_t since, bint between):
 
 
 cdef int look_alone(Sweep* look, list roots, list inputs) except -1:
-    """The walk of `nodes_below` where sweeps of other threads go on meanwhile."""
+    """The walk of `nodes_below` while sweeps of other threads may run."""
     cdef Node node
     look.thread = PyThreadState_Get()
     while True:
@@ -402,8 +403,8 @@ cdef int look_alone(Sweep* look, list roots, list inputs) except -1:
 
 
 cdef int wait_for(int64_t id) except -1:
-    """Waits until the sweep of another thread has ended, which leads to the same leaf."""
-    if own_sweep() != NULL:                # one that others may wait for must not wait itself
+    """Waits for the end of a sweep of another thread that reaches the same leaf."""
+    if own_sweep() != NULL:                # a sweep that others may wait for must not wait itself
         raise RuntimeError("backward: another thread is running backward to a leaf of this "
                            "one, which runs in a hook; let one finish before the other begins")
     while active_sweep(id) != NULL:
@@ -416,8 +417,8 @@ cdef int wait_for(int64_t id) except -1:
 # ---- fork ----------------------------------------------------------------------------------------
 
 def forget_sweeps():
-    """In a forked child: the sweeps of other threads do not go on, and new threads get the stacks
-    on which they were recorded."""
+    """Resets the sweeps in a forked child: those of other threads do not continue, and new threads
+    may get the stacks on which they are."""
     global active
     cdef Sweep** link = &active
     while link[0] != NULL:

@@ -1,8 +1,8 @@
 """The backward sweep: gradients of roots with respect to what they were computed from.
 
-One pass over the graph in reverse order of recording, iterative and on the calling thread. First
-each node counts how many nodes will report to it (state.pyx); then nodes run when all have
-reported, newest first. Gradients that meet are summed (accumulate.pyx).
+One pass over the graph in reverse topological order, iterative and on the calling thread. First the
+dependents of each node are counted (state.pyx); then a node runs when all of them have run, the
+newest first. Gradients that arrive at the same output are summed (accumulate.pyx).
 """
 
 from cpython.object cimport PyObject
@@ -16,7 +16,7 @@ from tensorlib._core.graph.modes cimport CHECKED, Mode, TRACED, TRACKED, mode
 from tensorlib._core.graph.node cimport Edge, Node, gradient_node, release_saved
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.saved cimport forget_unpacked
-from tensorlib._core.interpreters.door cimport executed, interpreted
+from tensorlib._core.interpreters.dispatch cimport executed, interpreted
 from tensorlib._core.interpreters.profile cimport begin_event, end_event, observing
 from tensorlib._core.sweep.accumulate cimport (
     accumulate, add_picked, add_to_place, drop_spread, hold_spread,
@@ -57,7 +57,7 @@ cdef inline int deliver(Sweep* sweep, Node node, int slot, Tensor g) except -1:
 # ---- running a node ------------------------------------------------------------------------------
 
 cdef list observed_gradients(Sweep* sweep, Node node, object g):
-    """The gradients of a node's inputs where a search for anomalies or hooks see them all first."""
+    """The gradients of the inputs of a node, after anomaly detection and hooks have seen them."""
     cdef Op op = <Op>node.op
     cdef PyObject* running = mode().running
     cdef int i
@@ -79,7 +79,7 @@ cdef list observed_gradients(Sweep* sweep, Node node, object g):
 
 
 cdef int run_node(Sweep* sweep, Node node) except -1:
-    """Runs the rules of a node and delivers what they give."""
+    """Runs the rules of a node and delivers their results."""
     cdef bint moves = node.op is replayed and unfolded(sweep, node)
     if watched:
         run_observed(sweep, node)
@@ -144,7 +144,7 @@ cdef int run_rules(Sweep* sweep, Node node) except -1:
 
 
 cdef int pass_by(Sweep* sweep, Node node) except -1:
-    """Goes on where nothing leads to a node after all: it does not run, nor lets go of values."""
+    """Skips a node to which nothing leads: it neither runs nor releases its saved values."""
     cdef Node target
     cdef int i
     for i in range(node.n_edges):
@@ -170,24 +170,24 @@ cdef int reach_leaf(Sweep* sweep, Node node) except -1:
 
 # ---- replayed calls ----
 
-cdef object expand = None            # has nodes of operations take the place of those of calls
+cdef object expand = None            # replaces nodes of replayed calls by those of operations
 cdef object expand_result = None
-cdef object replayed = None          # the operation that stands for calls in graphs
-cdef object unfold = None            # does so in a sweep that can't go on otherwise
-cdef object passing = None           # and the one of those of which only hooks are left
+cdef object replayed = None          # the operation of replayed calls in graphs
+cdef object unfold = None            # does so during a sweep that needs it
+cdef object passing = None           # the operation of nodes that only have hooks left
 
 
 def set_expansion(below, result, under_way, *operations):
-    """Has a function called with the nodes that a sweep with `create_graph` begins at, another with
-    a tensor that gets a hook, or whose gradient is asked for, and one with a node that a sweep
-    comes to, where nodes of some operations stand for replayed calls."""
+    """Sets the functions that expand nodes of replayed calls: one for the roots of a sweep with
+    `create_graph`, one for a tensor that gets a hook or whose gradient is requested, and one for a
+    node that a sweep reaches."""
     global expand, expand_result, unfold, replayed, passing
     expand, expand_result, unfold, (replayed, passing) = below, result, under_way, operations
 
 
 cdef bint unfolded(Sweep* sweep, Node node) except -1:
-    """Whether others take the place of a node that a sweep has come to, to which it passes on what
-    arrived: the sweep comes by at these as well, and not from it at what they lead to."""
+    """Whether a node that a sweep has reached is replaced by others, to which its gradients are
+    passed on: the sweep visits these, and no longer follows the edges of the node."""
     cdef list left = unfold(node)
     cdef Node target
     cdef int i
@@ -211,8 +211,8 @@ cdef bint unfolded(Sweep* sweep, Node node) except -1:
 
 
 cpdef int own_node(Tensor x, bint hooked=False) except -1:
-    """Links a result of a replayed call that others are computed of, or that gets a hook, to the
-    node of its operation, which their gradients pass."""
+    """Links an intermediate result of a replayed call, or one that gets a hook, to the node of its
+    operation."""
     cdef Node node = gradient_node(x)
     if node is not None and node.n_outputs > 1 and expand_result is not None:
         expand_result(x, hooked)
@@ -221,7 +221,7 @@ cpdef int own_node(Tensor x, bint hooked=False) except -1:
 
 
 cdef int expanded(tuple roots, inputs, bint create_graph) except -1:
-    """Has the nodes of replayed calls that a sweep comes by at give way to those of operations."""
+    """Replaces the nodes of replayed calls that a sweep reaches by those of their operations."""
     cdef Tensor x
     if create_graph:
         expand([gradient_node(x) for x in roots])
@@ -239,16 +239,16 @@ cdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create
     """Sweeps from `roots` with the gradients `grads`.
 
     Without `inputs` the gradients of all leaves are accumulated into `.grad`. With `inputs` only
-    what leads to them runs; the gradients of those that are leaves are accumulated, or those of all
-    are returned as a tuple (None where an input is not reached). `no_grad` are places (node,
-    output) whose gradients are taken as zero. `shallow`: nothing below the inputs is visited, as
-    no input lies below another.
+    nodes on paths to them run; the gradients of those that are leaves are accumulated, or those of
+    all are returned as a tuple (None for an input that is not reached). `no_grad` are pairs (node,
+    output) whose gradients are taken as zero. `shallow`: nodes below the inputs are not visited,
+    as no input is below another.
     """
     cdef dict options
     if watched:
         options = {"retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs,
                    "accumulate_grads": accumulate_grads, "no_grad": no_grad}
-        if shallow:                              # inside of a node: part of a sweep, and not one
+        if shallow:                              # in a node: a part of a sweep
             return executed(None, "backward", (roots, grads), options, plain_sweep, shallow)
         return interpreted(None, "backward", (roots, grads), options, plain_sweep, shallow)
     return run_sweep(roots, grads, retain_graph, create_graph, inputs, accumulate_grads, no_grad,
@@ -291,7 +291,7 @@ cdef tuple run_sweep(tuple roots, tuple grads, bint retain_graph, bint create_gr
             if no_grad is None or (node, x.slot) not in no_grad:
                 deliver(&sweep, node, x.slot, <Tensor>grads[k])
             if node.visit.pending == 0:
-                node.visit.pending = -1            # in the heap once
+                node.visit.pending = -1            # at most once in the heap
                 push_ready(&sweep.ready, node)
         drain(&sweep, inputs, found, shallow)
     finally:
@@ -302,8 +302,8 @@ cdef tuple run_sweep(tuple roots, tuple grads, bint retain_graph, bint create_gr
 
 
 cdef int reach(Sweep* sweep, tuple roots, list targets, bint shallow) except -1:
-    """Begins a sweep and walks over what the roots lead to. Threads may share leaves: it waits for
-    the sweeps of others that lead to these."""
+    """Begins a sweep and walks over the nodes below the roots. Threads may share leaves: it waits
+    for sweeps of others that reach these."""
     cdef Tensor x
     while True:
         if FREE_THREADED:
@@ -327,7 +327,7 @@ cdef int reach(Sweep* sweep, tuple roots, list targets, bint shallow) except -1:
 
 def sweep(tuple roots, tuple grads, *, bint retain_graph, bint create_graph, inputs,
           bint accumulate_grads, no_grad):
-    """What `run_backward` gives: for an interpreter, which was offered a sweep."""
+    """`run_backward` for interpreters, to which a sweep was offered."""
     return run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate_grads, no_grad)
 
 
@@ -358,7 +358,7 @@ cdef int drain(Sweep* sweep, tuple inputs, list found, bint shallow) except -1:
             continue
         run_node(sweep, node)
         if not sweep.retain_graph:
-            # a node inside of another may be reached from outside too, by its saved values
+            # an outer sweep may reach nodes of a shallow one too, through saved values
             if not (shallow and node.visit.shared):
                 release_saved(node)
         elif node.packs:
@@ -367,18 +367,18 @@ cdef int drain(Sweep* sweep, tuple inputs, list found, bint shallow) except -1:
 
 
 def current_sweep():
-    """A number that only the sweep which runs now on this thread has; 0 outside of sweeps."""
+    """The unique number of the innermost sweep of this thread; 0 outside of sweeps."""
     cdef Sweep* sweep = own_sweep()
     return 0 if sweep == NULL else sweep.id
 
 
 def is_running(int64_t sweep):
-    """Whether the sweep of this number is under way, on any thread."""
+    """Whether the sweep of this number is running, on any thread."""
     return active_sweep(sweep) != NULL
 
 
 def is_reached(Node node):
-    """Whether the sweep that runs now comes by at a node."""
+    """Whether the running sweep visits a node."""
     cdef Sweep* sweep = own_sweep()
     return sweep != NULL and node.visit.sweep == sweep.id and node.visit.cursor >= 0 and (
         node.visit.asked or node.visit.passes_on)

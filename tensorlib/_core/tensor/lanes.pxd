@@ -1,10 +1,10 @@
-"""Tensors (N, C, *) whose channels lie beside each other, as the format channels-last has them."""
+"""Tensors (N, C, *) in the memory format channels-last, where the channels are contiguous."""
 
 from tensorlib._core.tensor.tensor cimport Tensor
 
 
 cdef inline Py_ssize_t lanes_of(Tensor x) noexcept:
-    """The channels of (N, C, *) if they lie beside each other, and all else in its order; or 0."""
+    """The number of channels of a channels-last tensor (N, C, *); 0 in any other format."""
     cdef Py_ssize_t span
     cdef int d
     if x.packed or x.ndim_ < 3 or x.numel_ == 0 or x.steps[1] != 1:
@@ -18,8 +18,8 @@ cdef inline Py_ssize_t lanes_of(Tensor x) noexcept:
 
 
 cdef inline bint gives_lanes(Tensor x) noexcept:
-    """Whether the channels of what images or volumes (N, C, *) give are to lie beside each other:
-    where theirs do, be it with gaps. As in PyTorch, strides of dims of size 1 count, too."""
+    """Whether results of images or volumes (N, C, *) are to be channels-last: if these are,
+    possibly with gaps. As in PyTorch, strides of dims of size 1 count, too."""
     cdef Py_ssize_t least
     cdef int d, last = x.ndim_ - 1
     if not 3 <= last <= 4:
@@ -35,7 +35,7 @@ cdef inline bint gives_lanes(Tensor x) noexcept:
 
 
 cdef inline void lay_lanes(Tensor y) noexcept:
-    """Gives a new tensor (N, C, *) the layout in which channels lie beside each other."""
+    """Gives a new tensor (N, C, *) the strides of channels-last."""
     cdef Py_ssize_t span = y.dims[1], rest = y.steps[1]
     cdef int d
     y.packed = y.dims[1] == 1 or rest == 1

@@ -12,7 +12,7 @@ cdef int raise_no_data(str name, Tensor x, error) except -1
 cdef Tensor new_in_mode(bint absent, int dtype, int ndim, const Py_ssize_t* dims)
 
 cdef inline char* elements(str name, Tensor x, error=None) except? NULL:
-    """Where the elements are that are to be read outside of a loop, by the function of this name.
+    """The address of the elements, for the function `name`, which reads them outside of a loop.
 
     Raises: NoData, or another error, for a tensor without any.
     """

@@ -7,13 +7,13 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 
 
 class NoData(NotImplementedError, TypeError):
-    """What needs elements was asked of a tensor that has none. PyTorch's errors for it are both."""
+    """An operation needs the elements of a tensor on `meta`. PyTorch raises either of the bases."""
 
     __module__ = "tensorlib"
 
 
 cdef int refuse_meta(PyObject** inputs, int n) except -1:
-    """Raises NoData where a tensor that is to be read has no elements."""
+    """Raises NoData for a tensor on `meta`, whose elements are to be read."""
     cdef int i
     for i in range(n):
         if is_meta(<Tensor>inputs[i]):
@@ -23,7 +23,7 @@ cdef int refuse_meta(PyObject** inputs, int n) except -1:
 
 
 cdef Tensor new_in_mode(bint absent, int dtype, int ndim, const Py_ssize_t* dims):
-    """A tensor without memory, or with it, whatever this thread is about to find out.
+    """A tensor without memory, or with it, in whatever mode this thread is.
 
     Raises: RuntimeError or MemoryError for its sizes.
     """

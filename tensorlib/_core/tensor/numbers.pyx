@@ -83,9 +83,9 @@ cdef int scalar_dtype(object value) except -1:
 
 
 cdef object exact_number(object value):
-    """The float, int, bool or complex, of no subclass, that a number is; None for what is none.
+    """A number as an exact float, int, bool or complex; None for what is not a number.
 
-    What it gives runs no code of the user's when it is compared or computed with.
+    The result is of no subclass, so comparing it or computing with it runs no user code.
     """
     if (PyFloat_CheckExact(value) or PyLong_CheckExact(value) or PyBool_Check(value)
             or PyComplex_CheckExact(value)):
@@ -96,7 +96,7 @@ cdef object exact_number(object value):
         return complex(value)
     if PyLong_Check(value):
         return PyNumber_Index(value)
-    if isinstance(value, np.floating):       # not by item(): np.longdouble gives itself
+    if isinstance(value, np.floating):       # not item(), which returns an np.longdouble unchanged
         return PyFloat_AsDouble(value)
     if isinstance(value, np.integer) and not isinstance(value, np.timedelta64):
         return PyNumber_Index(value)
@@ -104,7 +104,7 @@ cdef object exact_number(object value):
 
 
 cdef object as_number(object value):
-    """The Python number of a leaf that is not exactly one already."""
+    """Converts a leaf that is not an exact Python number to one."""
     if isinstance(value, Tensor):
         return element(value)
     found = exact_number(np.ndarray.item(value) if isinstance(value, cnp.ndarray) else value)
@@ -114,7 +114,7 @@ cdef object as_number(object value):
 
 
 cdef double as_real(object value) except? -1.0:
-    """The double of a Python number. Raises OutOfRangeError for an int beyond all doubles, and for
+    """A Python number as a C double. Raises OutOfRangeError for an int beyond all doubles, and for
     a complex number with an imaginary part."""
     if PyFloat_Check(value):
         return PyFloat_AS_DOUBLE(value)
@@ -128,7 +128,7 @@ cdef double as_real(object value) except? -1.0:
 
 
 cdef double real_part(object value) except? -1.0:
-    """The real part of a complex number. Raises OutOfRangeError unless the other one is zero."""
+    """The real part of a complex number. Raises OutOfRangeError unless the imaginary one is 0."""
     if PyComplex_ImagAsDouble(value) != 0:
         raise OutOfRangeError(f"tensor: {value} has an imaginary part, which no real dtype holds")
     return PyComplex_RealAsDouble(value)
@@ -153,7 +153,7 @@ cdef int64_t as_int64(object value, int id, int64_t low, int64_t high) except? -
     cdef int64_t found
     if PyFloat_Check(value):
         real_value = PyFloat_AS_DOUBLE(value)
-        # 2**63 is a double, high itself may not be one; NaN fails every comparison
+        # 2**63 is exact as a double, `high` may not be; NaN fails every comparison
         if not (real_value > <double>low - 1.0 or real_value == <double>low) \
                 or not real_value < <double>high + 1.0:
             overflow = 1
@@ -167,7 +167,7 @@ cdef int64_t as_int64(object value, int id, int64_t low, int64_t high) except? -
     else:
         return as_int64(as_number(value), id, low, high)
     if overflow:
-        # an int of thousands of digits has no text
+        # str() of an int of thousands of digits raises
         if PyLong_Check(value) and value.bit_length() > 64:
             value = f"an int of {value.bit_length()} bits"
         raise OutOfRangeError(
@@ -352,7 +352,7 @@ cdef object element(Tensor x):
 
 
 cdef object item_of(Tensor x):
-    """As `element`, for who asks in Python."""
+    """`element` for callers in Python."""
     if watched:
         upcalls.leaving("item", x)
     return element(x)

@@ -1,4 +1,4 @@
-"""Attributes and methods of Tensor that are not hot; those that are stand in the type's body."""
+"""Attributes and methods of Tensor off the hot path; the others are in the body of the type."""
 
 cimport cython
 from cpython.buffer cimport PyBuffer_FillInfo
@@ -67,7 +67,7 @@ cdef destructor free_tensor = (<TypeSlots*><PyObject*>Tensor).tp_dealloc
 
 
 cdef void dealloc(PyObject* self) noexcept:
-    """Frees a tensor, once it is off its lists: while it dies it is lent a reference."""
+    """Frees a tensor, after taking it off its lists under a temporary reference."""
     if (<Tensor>self).view_link != NULL or (<Tensor>self).first_view != NULL:
         leave_lists(self)
     free_tensor(self)
@@ -102,7 +102,7 @@ def nbytes(Tensor self):
 def is_contiguous(Tensor self, memory_format=None):
     """Whether the elements lie in row-major order without gaps; or as another format orders them.
 
-    Raises: RuntimeError for what is not an order of elements.
+    Raises: RuntimeError for what is not a memory format.
     """
     cdef Py_ssize_t span = 1
     cdef int d, i
@@ -141,8 +141,8 @@ def storage_offset(Tensor self):
 cdef class UntypedStorage:
     """The memory of a tensor, which its views share: where it is, and how many bytes it has.
 
-    `x.untyped_storage()` gives it, and `from_file` that of a file; by itself it has none. It is
-    a buffer of bytes, so that `tensorlib.asarray(memory)` and `numpy.asarray(memory)` share it.
+    `x.untyped_storage()` returns one, and `from_file` one of a file. It exports its bytes as a
+    buffer, so `tensorlib.asarray(memory)` and `numpy.asarray(memory)` share them.
     """
     cdef Storage memory
     cdef bint absent
@@ -158,8 +158,8 @@ cdef class UntypedStorage:
         """The first `nbytes` bytes of a file, which are read when they are used.
 
         Args:
-            shared: whether what is written to the memory is written to the file, which is made as
-                long as it has to be; else it stays in memory
+            shared: whether writes to the memory go to the file, which is extended to `nbytes`;
+                else they stay in memory
         Raises: RuntimeError for a file that has fewer bytes.
         """
         cdef UntypedStorage found = UntypedStorage()
@@ -188,7 +188,7 @@ cdef class UntypedStorage:
         return list(memoryview(self))
 
     def __getitem__(self, key):
-        """A byte as a number, or the memory of those that a slice of step 1 takes."""
+        """One byte as a number, or the memory of a slice with step 1."""
         cdef UntypedStorage part
         cdef Py_ssize_t start, stop
         if not isinstance(key, slice):
@@ -279,12 +279,12 @@ def is_cpu(Tensor self):
 
 
 def is_meta(Tensor self):
-    """Whether the tensor has a shape, strides and a dtype only, and no elements."""
+    """Whether the tensor has only a shape, strides and a dtype, and no elements."""
     return no_memory(self)
 
 
 def is_other(Tensor self):
-    """False: there are dense tensors in the memory of the CPU, and no others."""
+    """False: all tensors are dense and in the memory of the CPU."""
     return False
 
 
@@ -364,7 +364,7 @@ def _grad(Tensor self):
 
 
 def set__grad(Tensor self, value):
-    """Takes on another gradient, as `grad` does."""
+    """Sets the gradient, as `grad` does."""
     self.grad = value
 
 
@@ -375,10 +375,10 @@ def _base(Tensor self):
 
 
 cdef class Attribute:
-    """An attribute that the user set on some tensor, which all others lack.
+    """The descriptor of an attribute that users set; tensors on which it was not set lack it.
 
-    A dict in each tensor would cost each that is made, and methods a look into it. Subclasses have
-    one, and keep it there.
+    A dict in each tensor would make each of them, and each call of a method, slower. Instances of
+    subclasses have a dict, and keep it there.
     """
 
     cdef str name
@@ -410,7 +410,7 @@ cdef class Attribute:
 
 
 def __dict__(Tensor self):
-    """What the user set on the tensor, by name: what is taken out of the dict is gone."""
+    """The attributes that the user set, by name; deleting from the dict deletes the attribute."""
     effect("__dict__", self)
     if self.attributes is None:
         self.attributes = {}
@@ -419,12 +419,12 @@ def __dict__(Tensor self):
 
 
 def __take_attribute__(Tensor self, str name):
-    """Has tensors keep what is set under a name that none had."""
+    """Adds the descriptor of a name to Tensor, at the first attribute of that name."""
     attach(name, Attribute(name))
 
 
 def name(Tensor self):
-    """A name of the user's, or None: `no_grad_set` knows leaves by it."""
+    """A name that the user gave, or None; `no_grad_set` finds leaves by it."""
     return None if self.attributes is None else self.attributes.get("name")
 
 
@@ -435,7 +435,7 @@ def set_name(Tensor self, str value or None):
 
 
 def data(Tensor self):
-    """A view of the same elements, outside the graph, whose writes no version counts."""
+    """A view outside the graph with a version counter of its own, so writes to it go unnoticed."""
     cdef Tensor x = alias(self)
     cdef Storage storage = self.storage
     x.storage = borrow(storage.data, storage.nbytes, storage.writable, storage)

@@ -15,7 +15,7 @@ cdef extern from "Python.h":
 cdef enum:
     INLINE_NDIM = 5
 
-# What an exported buffer holds for as long as it lives: its layout, and the memory itself, since
+# What an exported buffer keeps alive: its layout, and the memory itself, since
 # the tensor may get another one.
 cdef struct Export:
     PyObject* storage               # owned
@@ -73,19 +73,19 @@ cdef inline int set_gradient(Tensor x, object value) except -1:
     hold(&gradients)
     before = x.gradient
     x.gradient = value
-    drop(&gradients)               # what was there may die now, and run Python code
+    drop(&gradients)               # the old value may be freed now, which may run Python code
     return 0
 
 cdef inline bint requires_grad(Tensor x) noexcept:
     return x.wants_grad or x.grad_node is not None
 
-# The garbage collector looks after a tensor only once it can be part of a cycle: with hooks, with a
-# node that the collector looks after, with a gradient that has a graph. Measured why: half of the
-# time to record 100,000 operations went into the collector's visits to what they kept.
+# The garbage collector tracks a tensor only once it can be part of a cycle: with hooks, with a
+# tracked node, or with a gradient that has a graph. Otherwise half of the time to record 100,000
+# operations went into the collector's traversals of what they kept.
 
 cdef inline void track_tensor(Tensor x) noexcept:
-    """Shows a tensor, and the one it is a view of, to the garbage collector."""
-    hold(&links)                   # what is tracked must not be tracked again
+    """Has the garbage collector track a tensor, and its base if it is a view."""
+    hold(&links)                   # tracking twice is an error
     if not PyObject_GC_IsTracked(x):
         PyObject_GC_Track(x)
     if x.base_ is not None and not PyObject_GC_IsTracked(x.base_):
@@ -99,7 +99,7 @@ cdef inline void track_tensor(Tensor x) noexcept:
 # it is dying, and what dies is off the list before anything else is done to it.
 
 cdef inline void set_base(Tensor view, Tensor x) noexcept:
-    """Records that `view` is a view of `x`, or of what `x` itself is a view of."""
+    """Records that `view` is a view of `x`, or of the base of `x`."""
     cdef Tensor base = x if x.base_ is None else <Tensor>x.base_
     view.base_ = base
     view.origin = x.origin
@@ -123,8 +123,8 @@ cdef inline void unlink_view(PyObject* view) noexcept:
 
 
 cdef inline void leave_lists(PyObject* x) noexcept:
-    """Takes a tensor off the list of its base, and empties its own: the views of one that dies can
-    outlive it when a cycle is collected."""
+    """Takes a tensor off the list of its base, and empties its own list: when a cycle is collected,
+    views can outlive their base."""
     cdef PyObject* view
     hold(&links)
     if (<Tensor>x).view_link != NULL:
@@ -152,16 +152,16 @@ cdef inline list live_views(Tensor base):
                 revived = link
                 views.append(<object>link)
                 revived = NULL
-                Py_XDECREF(link)               # the list has it now: it does not die
+                Py_XDECREF(link)               # the list owns it now
             link = (<Tensor>link).next_view
     finally:
         drop(&links)
-        Py_XDECREF(revived)        # where the list could not grow; it may die, which takes the lock
+        Py_XDECREF(revived)        # if the list could not grow; freeing it may take the lock
     return views
 
 
 cdef inline int leave_family(Tensor x) except -1:
-    """Parts a tensor that got other memory from its base, and from its views, which keep theirs."""
+    """Unlinks a tensor whose memory was replaced from its base and views, which keep theirs."""
     cdef Tensor view
     if FREE_THREADED:
         for view in live_views(x):
@@ -181,14 +181,14 @@ cdef inline int leave_family(Tensor x) except -1:
 
 
 cdef inline void drop_gradients(Tensor x) noexcept:
-    """Lets go of the gradient, of its own gradient and so on, without a recursion."""
+    """Releases the gradient, the gradient of that and so on, without recursion."""
     cdef Tensor g = x.gradient
     x.gradient = None
     while type(g) is Tensor and Py_REFCNT(<PyObject*>g) == 1:
         g.gradient, g = None, g.gradient
 
 cdef inline int set_layout_room(Tensor x, int ndim) except -1:
-    """Points dims and steps at room for `ndim` of each."""
+    """Makes dims and steps point to space for `ndim` of each."""
     cdef Py_ssize_t* room = x.inline_dims
     cdef int apart = INLINE_NDIM
     if ndim > INLINE_NDIM:
@@ -201,7 +201,7 @@ cdef inline int set_layout_room(Tensor x, int ndim) except -1:
 
 
 cdef inline void take_on(Tensor x, Tensor other) noexcept:
-    """Gives `x`, which has room for it, the layout of `other`."""
+    """Copies the layout of `other` to `x`, which has space for it."""
     cdef int d
     for d in range(other.ndim_):
         x.dims[d] = other.dims[d]

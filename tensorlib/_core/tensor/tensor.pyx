@@ -158,7 +158,7 @@ cdef class Tensor:
         set_gradient(self, None)
 
     def __setattr__(self, name, value):
-        if type(self) is not Tensor:         # what it keeps may be a view or a result of it
+        if type(self) is not Tensor:         # its attributes may hold views or results of it
             upcalls.track_held(self, value)
         try:
             PyObject_GenericSetAttr(self, name, value)
@@ -471,7 +471,7 @@ cdef int replace(Tensor x, Tensor other) except -1:
         return 0
     before_change()
     cdef Py_ssize_t* dims = x.dims
-    cdef Storage storage = x.storage         # whose end may run code: not before x is whole
+    cdef Storage storage = x.storage         # freeing it may run code: only once x is consistent
     if storage is not other.storage:
         retire(storage)
     set_layout_room(x, other.ndim_)
@@ -495,5 +495,5 @@ cdef int set_attribute(Tensor x, str name, value) except -1:
 
 
 def attach(str name, object function):
-    """Adds a method or property to the Tensor type, which the core calls by the upcalls only."""
+    """Adds a method or property to the Tensor type; the core itself calls it by upcalls only."""
     attach_to(Tensor, name, name_errors(function, True))

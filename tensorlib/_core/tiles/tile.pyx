@@ -1,4 +1,4 @@
-"""One tile: its operands are gathered and cast, the loops of the program run, and what they give is
+"""One tile: its operands are gathered and cast, the loops of the program run, and their results are
 cast and scattered."""
 
 from libc.stdint cimport int64_t

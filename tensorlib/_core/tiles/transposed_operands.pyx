@@ -1,9 +1,9 @@
-"""Operands that lie across the rows, as transposed ones do: bands of rows are turned first.
+"""Transposed operands, which are contiguous along the columns: bands of rows are transposed first.
 
-A cache line of such an operand has elements of several rows, so that several rows, a band, are
-gone through at a time. They are turned as a whole, as far as they stay in the L2 cache: to write
-output in pieces of some cache lines, far apart, takes up to ten times as long (70 ns for a line
-instead of 5, on a Xeon of the fourth generation).
+A cache line of such an operand has elements of several rows, so several rows, a band, are processed
+at a time. A band is transposed as a whole, as far as it fits in the L2 cache: writing output in
+pieces of a few cache lines, far apart, takes up to ten times as long (70 ns for a line instead of
+5, on a Xeon of the fourth generation).
 """
 
 from tensorlib._core.base.blocks cimport copy_blocks

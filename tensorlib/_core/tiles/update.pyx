@@ -1,9 +1,9 @@
-"""Updates: what an optimiser's formula does to one element, made into loops, and run by tiles.
+"""Updates: formulas of optimisers for one element, compiled to loops that run tile by tile.
 
-An `Update` is a list of loops, as a tile program is, but with several results: the new parameter
-and the new states, which are written over the old. For each tile it brings in what is not
-contiguous or has another dtype, runs the loops, and writes the results back, so each element goes
-through the caches once.
+An `Update` is a list of loops, like a tile program, but with several results: the new parameter and
+the new states, which overwrite the old ones. For each tile it gathers operands that are not
+contiguous or have another dtype, runs the loops, and writes the results back, so each element is
+read and written once.
 """
 
 from libc.string cimport memcpy, memset
@@ -34,7 +34,7 @@ cdef dict FUSED = {(name, dtype, len(operands)): address
 
 
 cdef class Update:
-    """An optimiser's formula for one element, made into loops.
+    """An optimiser's formula for one element, compiled to loops.
 
     `steps` holds (loop name, values); `results` the value that each operand becomes, its own where
     it stays. `numbers` are names of what a call gives, then the formula's constants. `fused` names
@@ -63,7 +63,7 @@ cdef class Update:
 
 
 cdef int check_values(Update self) except -1:
-    """Raises unless every step takes values that are there, and every operand becomes one."""
+    """Raises unless the values of every step and result exist."""
     cdef int operands = len(self.states) + 2, i, value, known
     if self.fused is not None and (self.fused, "float32", operands) not in FUSED:
         raise ValueError(f"{self.name}: no loop {self.fused!r} of {operands} operands")

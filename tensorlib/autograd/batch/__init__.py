@@ -1,4 +1,4 @@
-"""Batched values: what `vmap` and batched derivatives run on."""
+"""Batched values, by which `vmap` and batched derivatives work."""
 
 from tensorlib.autograd.batch import adjoints, indexing, matrices, ordering, scattering
 from tensorlib.autograd.batch.rules import one_by_one, warn_of_loop

@@ -1,8 +1,8 @@
 """Batching rules of indexing: one key read or written in every example.
 
 A key has a basic part (ints, slices, None, ...), which gives a view of the whole batch, and
-positions and masks on what that leaves. Positions that differ between examples go together with
-the number of the example; a mask that differs can only be written through.
+positions and masks that index this view. Positions that differ between examples are combined with
+the number of the example; a mask that differs can only be used for writing.
 """
 
 from tensorlib._core.index.batch_keys import lifted
@@ -32,14 +32,14 @@ NO_FIXED_SHAPE = ("vmap: masks that differ between examples, and masks together 
 
 @batched_call(operations.nonzero, operations.unique, operations.unique_consecutive)
 def refused(op, level, *args, **options):
-    """Refused: what it gives would have another shape for each example."""
+    """Raises: the result would have another shape for each example."""
     raise RuntimeError(f"{op.name}: vmap: the shape of the result would differ between the "
                        "examples of a batch; use where and masks")
 
 
 @batched_call(operations.bincount, operations.histc, operations.histogram)
 def one_by_one(op, level, *args, **options):
-    """On each example in turn. Refused where the results are not of one shape."""
+    """On each example in turn. Raises if the results have different shapes."""
     results = results_of(op.function, level, args, options)
     shapes = {tuple(part.shape for part in (found if isinstance(found, tuple) else (found,)))
               for found in results}
@@ -58,7 +58,7 @@ def indexed(op, level, tensors, attributes):
 
 
 class Spot:
-    """Where a key leads in a batch: to `value[picks]`, whose dims are then moved.
+    """What a key selects in a batch: `value[picks]`, whose dims are then moved.
 
     value: a view of the batch, by the basic part of the key. picks: the rest, or None. source,
     target: the dims of `value[picks]` that are elsewhere in the batch of results. ndim: the dims of
@@ -87,7 +87,7 @@ class Spot:
                 if pick.dtype is BOOL:
                     raise RuntimeError(f"{name}: {NO_FIXED_SHAPE}")
                 full[1 + place] = aligned(pick, rank) if is_at(pick, level) else pick
-            if last - first == used and first:      # the picked dims come first: put them in place
+            if last - first == used and first:      # the picked dims come first: move them back
                 self.source = tuple(range(1, 1 + rank))
                 self.target = tuple(range(1 + first, 1 + first + rank))
         else:
@@ -98,13 +98,13 @@ class Spot:
         self.picks = tuple(full)
 
     def taken(self):
-        """The elements there."""
+        """The selected elements."""
         if self.picks is None:
             return self.value
         return self.value[self.picks].movedim(self.source, self.target)
 
     def put(self, level, values):
-        """Writes `values` there: a number, or a tensor that broadcasts to each result."""
+        """Writes `values`, a number or a tensor that broadcasts, to the selection."""
         if isinstance(values, Tensor) and values.ndim:
             for _ in range(self.ndim - values.ndim):
                 values = values.unsqueeze(0)
@@ -132,7 +132,7 @@ def parted(key, ndim):
 
 
 def pick_of(part):
-    """A part of a key, as a Tensor where it is a list, a bool or an array."""
+    """A part of a key; lists, bools and arrays become Tensors."""
     if isinstance(part, list) and not part:
         return Tensor(part).long()
     return tensor(part) if isinstance(part, (list, bool)) or hasattr(part, "dtype") and (
@@ -140,7 +140,7 @@ def pick_of(part):
 
 
 def width(part):
-    """How many dims a part of a key takes."""
+    """How many dims a part of a key indexes."""
     return part.ndim if isinstance(part, Tensor) and part.dtype is BOOL else 1
 
 

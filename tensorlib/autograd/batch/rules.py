@@ -1,4 +1,4 @@
-"""Batching rules: how one operation on a batch does the operation on every example.
+"""Batching rules: operations on every example of a batch by operations on the whole batch.
 
 A rule takes the operation, the level, the operation's tensors and its attributes by name, and
 returns the batch of results. It calls public functions on what the examples hold, so that it works
@@ -37,7 +37,7 @@ ones = FUNCTIONS["ones"]
 @batched_kind("elementwise")
 @batched(operations.zeta, operations.igamma, operations.igammac)
 def elementwise(op, level, tensors, attributes):
-    """Examples are brought to one number of dims, so that they broadcast as they would alone."""
+    """Examples get the same number of dims, so that they broadcast as without a batch."""
     if len(tensors) == 1:
         return op.function(tensor_argument(op, 0, tensors[0]).value)
     ndim, dtypes = 0, set()
@@ -48,7 +48,7 @@ def elementwise(op, level, tensors, attributes):
         elif isinstance(x, Tensor):
             ndim = max(ndim, x.ndim)
             dtypes.add(x.dtype)
-        elif not isinstance(x, (int, float, complex)):     # an array, or nothing to compute with
+        elif not isinstance(x, (int, float, complex)):     # an array, or an invalid operand
             return elementwise(op, level, [
                 operand(op, place, y) for place, y in enumerate(tensors)], None)
     if len(dtypes) > 1:
@@ -57,14 +57,14 @@ def elementwise(op, level, tensors, attributes):
 
 
 def operand(op, place, x):
-    """An argument as a Tensor, or a number, which promotes less."""
+    """An argument as a Tensor, or as a number, which has less weight in promotion."""
     if isinstance(x, np.generic):
         return x.item()
     return x if isinstance(x, (int, float, complex)) else tensor_argument(op, place, x)
 
 
 def of_one_dtype(op, tensors):
-    """The tensors in the dtype that the examples promote to, where the batches would to another."""
+    """The tensors cast to the promoted dtype of the examples, if that of the batches differs."""
     common = common_dtype(op, tensors)
     return tensors if common is None else [
         x.to(common) if isinstance(x, Tensor) and place not in op.boolean_inputs else x
@@ -72,9 +72,9 @@ def of_one_dtype(op, tensors):
 
 
 def common_dtype(op, tensors):
-    """The dtype that the examples promote to, where tensors without dims have a say of their own.
+    """The promoted dtype of the examples, in which 0-d tensors have less weight.
 
-    None where the batches promote as the examples do.
+    None if the batches promote in the same way.
     """
     values = [x for place, x in enumerate(tensors)
               if isinstance(x, Tensor) and place not in op.boolean_inputs]
@@ -100,7 +100,7 @@ def reduction(op, level, tensors, attributes):
 
 @batched(operations.any, operations.all)
 def truth(op, level, tensors, attributes):
-    """As a reduction, but no dims are none of them."""
+    """As a reduction, except that an empty list of dims means no dims."""
     return reduced(op, level, tensors, attributes, attributes["dim"] is None)
 
 
@@ -145,13 +145,13 @@ def along(op, level, tensors, attributes):
 
 @batched(operations.matmul)
 def product(op, level, tensors, attributes):
-    """One product of matrices where a side is shared, else a batch of products."""
+    """One matrix product if the examples share an operand, else a batch of products."""
     a, b = tensors
     if a.ndim == 0 or b.ndim == 0:
         raise RuntimeError(f"{op.name}: both tensors need a dim, got {a.ndim} and {b.ndim}")
     if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
         raise sizes_differ(op, a, b)
-    # one product of matrices where one side is shared: as the rows of a single one
+    # a shared operand: one product, with the examples as rows of one matrix
     if a.ndim == 1 and b.ndim == 2 and not is_at(b, level):
         return matmul(a.value, b)
     if a.ndim == 2 and b.ndim == 1 and not is_at(a, level):
@@ -373,7 +373,7 @@ def of_parts(op, level, tensors, attributes):
          operations.real_part, operations.imag_part, operations.view_as_real, operations.framed,
          operations.polygamma_of)
 def as_it_is(op, level, tensors, attributes):
-    """The batch does as one tensor."""
+    """The operation applied to the whole batch."""
     return op.function(tensors[0].value, **attributes)
 
 
@@ -397,7 +397,7 @@ def warn_of_loop(name, level):
 
 
 def outside():
-    """The `stacklevel` of a warning that shows the user's line, for who calls this."""
+    """The `stacklevel` with which a warning of the caller shows the user's line."""
     frame, level = sys._getframe(1), 1
     while frame is not None and frame.f_globals.get("__name__", "").startswith("tensorlib."):
         frame, level = frame.f_back, level + 1
@@ -414,7 +414,7 @@ def looped(op, level, tensors, attributes):
 
 
 def by_rule(op, batching, level, tensors, attributes):
-    """The batch that the batching rule of a primitive gives. Raises: RuntimeError."""
+    """The result of the batching rule of a primitive. Raises: RuntimeError."""
     dims = tuple(0 if is_at(x, level) else None for x in tensors)
     values = [x.value if d == 0 else x for x, d in zip(tensors, dims)]
     with level.outside():
@@ -435,7 +435,7 @@ def in_front(output, place, level):
 
 
 def one_by_one(name, function, level, args, options):
-    """The batches of what a function gives for each example, with one warning for each name."""
+    """The batched results of a function that runs for each example, with a warning per name."""
     warn_of_loop(name, level)
     with level.outside():
         if level.randomness == "error":
@@ -445,7 +445,7 @@ def one_by_one(name, function, level, args, options):
 
 
 def results_of(function, level, args, options):
-    """What a function gives for each example."""
+    """The results of a function for each example."""
     def example(value, i):
         if isinstance(value, tuple):
             return tuple(example(part, i) for part in value)

@@ -1,9 +1,9 @@
 """`Batched`: the proxy of one example of a batch in a function under `vmap`.
 
-A `Batched` goes wherever a Tensor goes. It holds the whole batch, and has the shape of one
-example; an operation on it is one operation on the batch, by the rule in rules.py. Where `vmap` is
-nested, it holds a Batched of the `vmap` around it. Compiled functions hand operations over to it by
-`__tensor_call__` (_core/interpreters/foreign.pyx), so Tensors never pay for it.
+A `Batched` is used like a Tensor. It holds the whole batch, and has the shape of one example; an
+operation on it is one operation on the batch, by the rule in rules.py. In a nested `vmap` it holds
+a Batched of the outer one. Compiled functions dispatch operations to it by `__tensor_call__`
+(_core/interpreters/foreign.pyx), which costs Tensors nothing.
 """
 
 from functools import partial
@@ -28,9 +28,9 @@ SHARED_WRITE = ("a tensor that all examples of a batch share can't be written wi
 
 
 class Level(Setting):
-    """A batch of `size` examples while a function runs on it; `depth` tells nested ones apart.
+    """A batch of `size` examples while a function runs on it; `depth` is that of nesting.
 
-    randomness: how numbers are drawn meanwhile, as in `vmap`.
+    randomness: how random numbers are drawn, as in `vmap`.
     """
 
     def __init__(self, size, randomness="same"):
@@ -83,7 +83,7 @@ def running_level(name, args):
 
 
 def seen(result, level):
-    """What a rule gave, a batch or a tuple of batches, as the examples see it."""
+    """The result of a rule, a batch or a tuple of batches, as Batched values."""
     if not isinstance(result, tuple):
         return Batched(result, level)
     wrapped = [Batched(x, level) for x in result]
@@ -91,7 +91,7 @@ def seen(result, level):
 
 
 class VmapInfo(NamedTuple):
-    """What a batching rule from outside is given about the batch."""
+    """The `info` argument of batching rules from outside."""
 
     batch_size: int
     randomness: str
@@ -99,14 +99,14 @@ class VmapInfo(NamedTuple):
 
 RULES = {}           # by the names of operations
 ANYWHERE = set()     # the names of those whose attributes may differ between examples
-OF_CALLS = {}        # of operations made of others: what does a whole call
-OF_KINDS = {}        # "elementwise", and "others" that have no rule of their own
+OF_CALLS = {}        # of composed operations: rules for the whole call
+OF_KINDS = {}        # for "elementwise", and for "others" without a rule
 
 
 def batched(*operations, anywhere=False):
-    """Makes a function the batching rule of operations, each given as its record or function.
+    """Registers the batching rule of operations, given as records or functions.
 
-    anywhere: what differs between examples may stand among the attributes, too.
+    anywhere: attributes may be Batched as well.
     """
     names = [name_of(operation) for operation in operations]
 
@@ -118,10 +118,10 @@ def batched(*operations, anywhere=False):
 
 
 def batched_call(*operations):
-    """Makes a function the rule of calls of operations that are made of others.
+    """Registers the batching rule of calls of composed operations.
 
-    It takes the operation, the level and the arguments of the call, as they are; where it returns
-    NotImplemented, the parts of the operation follow their rules.
+    It takes the operation, the level and the unchanged arguments of the call; if it returns
+    NotImplemented, the rules of the parts apply.
     """
     names = [name_of(operation) for operation in operations]
 
@@ -132,7 +132,7 @@ def batched_call(*operations):
 
 
 def batched_kind(kind):
-    """Makes a function the rule of all operations of a kind: "elementwise" or "others"."""
+    """Registers the batching rule of all operations of a kind: "elementwise" or "others"."""
     return partial(OF_KINDS.setdefault, kind)
 
 
@@ -143,7 +143,7 @@ def has_rule(op):
 
 
 def tensor_argument(op, place, x):
-    """An argument of an operation as a Tensor. Raises: TypeError for what can be none."""
+    """An argument of an operation as a Tensor. Raises: TypeError if it cannot be converted."""
     if isinstance(x, Tensor):
         return x
     if isinstance(x, (int, float, complex)) or hasattr(x, "__array__"):
@@ -152,7 +152,7 @@ def tensor_argument(op, place, x):
 
 
 def called(op, args, kwargs):
-    """What an operation made of others gives by the rule of its calls, or NotImplemented."""
+    """The result of a composed operation by the rule of its calls, or NotImplemented."""
     rule = OF_CALLS.get(op.name)
     if rule is None:
         return NotImplemented
@@ -170,13 +170,13 @@ class Batched:
         self.value = value
         self.level = level
 
-    # isinstance(x, Tensor) holds, as in PyTorch: what vmap maps asks for it. A subclass of Tensor
-    # would have elements that kernels would read.
+    # isinstance(x, Tensor) is true, as in PyTorch, since mapped functions test for it. A subclass
+    # of Tensor would need elements that kernels could read.
     __class__ = property(lambda self: Tensor)
 
     @classmethod
     def __tensor_call__(cls, op, args, kwargs):
-        """An operation on examples, by its rule; NotImplemented where its parts have theirs."""
+        """The result of an operation by its rule; NotImplemented if those of its parts apply."""
         if op.linearity == "composite":
             return called(op, args, kwargs)
         if kwargs and kwargs.get("out") is not None:
@@ -327,7 +327,7 @@ class Batched:
                        self.level)
 
     def _new(self, make, size, options):
-        """What a `new_` method of Tensor makes, with the dim of the batch in front."""
+        """The result of a `new_` method of Tensor, with the batch as first dim."""
         size = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
         return Batched(make((self.level.size, *size), **options), self.level)
 
@@ -375,7 +375,7 @@ class Batched:
         return self.copy_(seen(fresh))
 
     def overwritten_by(self, function, args, kwargs):
-        """This value, after what a function gives for it was written into it."""
+        """This value, after the result of a function was written to it."""
         return _inplace(function)(self, *args, **kwargs)
 
     # ---- NumPy's functions
@@ -388,9 +388,9 @@ class Batched:
 
 
 def innermost(values):
-    """The innermost level among the values and what tuples and lists among them hold."""
+    """The innermost level among the values, also in nested tuples and lists."""
     found = None
-    nests, seen = [values], set()        # each is looked into once: a list may hold itself
+    nests, seen = [values], set()        # each is visited once: a list may contain itself
     while nests:
         nest = nests.pop()
         if id(nest) in seen:
@@ -425,9 +425,9 @@ def batch_of(x, level):
 # ---- methods and operators -----------------------------------------------------------------------
 
 def _inplace(function):
-    """The method that writes what a function gives into the value itself.
+    """The in-place method of a function.
 
-    Of a view it is the layout that the value takes on: its elements stay where they are.
+    That of a view function only changes the layout of the value.
     """
     def take_layout(self, *args, **kwargs):
         self.value = function(self, *args, **kwargs).value
@@ -436,7 +436,7 @@ def _inplace(function):
     def method(self, *args, **kwargs):
         old = self
         if any(getattr(x, "requires_grad", False) for x in (self, *args, *kwargs.values())):
-            old = FUNCTIONS["clone"](self)      # the graph may keep it, and it is written over
+            old = FUNCTIONS["clone"](self)      # the graph may have saved it, and it is overwritten
         result = function(*(old if x is self else x for x in (self, *args)), **kwargs)
         if result.level is not self.level:
             raise RuntimeError("vmap: a tensor of an outer batch can't be written in place with "

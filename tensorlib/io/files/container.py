@@ -115,6 +115,7 @@ def parsed(text: bytearray | str) -> Any:
 
 
 def is_count(value: Any) -> bool:
+    """Whether a value of the header is an int from 0 to 2**63 - 1."""
     return type(value) is int and 0 <= value < 2**63
 
 

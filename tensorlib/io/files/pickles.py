@@ -42,6 +42,7 @@ FREE, PER_BYTE = 1 << 20, 16   # what a pickle may have made and visited, in par
 
 
 def instruction(*names: str) -> Callable[[Instruction], Instruction]:
+    """Makes a function the one that runs the opcodes of these names."""
     def enter(function: Instruction) -> Instruction:
         INSTRUCTIONS.update(dict.fromkeys(names, function))
         return function
@@ -137,10 +138,12 @@ def skip(machine: Interpreter, argument: Any) -> None:
              "STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE",
              "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8")
 def literal(machine: Interpreter, argument: Any) -> None:
+    """Pushes the argument of the opcode."""
     machine.push(argument)
 
 
 def constant(make: Callable[[], Any]) -> Instruction:
+    """The instruction that pushes what `make` gives."""
     return lambda machine, argument: machine.push(make())
 
 
@@ -153,25 +156,30 @@ INSTRUCTIONS.update({
 
 @instruction("TUPLE")
 def make_tuple(machine: Interpreter, argument: Any) -> None:
+    """Pushes the values since the mark as a tuple."""
     machine.push(tuple(machine.marked()))
 
 
 @instruction("LIST")
 def make_list(machine: Interpreter, argument: Any) -> None:
+    """Pushes the values since the mark as a list."""
     machine.push(machine.marked())
 
 
 @instruction("FROZENSET")
 def make_frozenset(machine: Interpreter, argument: Any) -> None:
+    """Pushes the values since the mark as a frozenset."""
     machine.push(frozenset(map(machine.hashed, machine.marked())))
 
 
 @instruction("DICT")
 def make_dict(machine: Interpreter, argument: Any) -> None:
+    """Pushes the keys and values since the mark as a dict."""
     machine.push(paired(machine, machine.marked()))
 
 
 def tuple_of(count: int) -> Instruction:
+    """The instruction that makes a tuple of the `count` values on top of the stack."""
     def step(machine: Interpreter, argument: Any) -> None:
         values = [plain(machine.pop()) for _ in range(count)]
         machine.push(tuple(reversed(values)))
@@ -182,6 +190,7 @@ INSTRUCTIONS.update({"TUPLE1": tuple_of(1), "TUPLE2": tuple_of(2), "TUPLE3": tup
 
 
 def paired(machine: Interpreter, values: list[Any]) -> dict[Any, Any]:
+    """A dict of keys and values in turn. Raises: LoadError for an odd number."""
     if len(values) % 2:
         raise LoadError("the pickle has a key without a value")
     return dict(zip(map(machine.hashed, values[::2]), values[1::2]))
@@ -211,6 +220,7 @@ def has_nested(values: Any) -> bool:
 
 @instruction("POP")
 def drop(machine: Interpreter, argument: Any) -> None:
+    """Pops a value, or a mark."""
     if machine.stack and machine.stack[-1] is MARK:
         machine.stack.pop()
     else:
@@ -219,26 +229,31 @@ def drop(machine: Interpreter, argument: Any) -> None:
 
 @instruction("POP_MARK")
 def drop_marked(machine: Interpreter, argument: Any) -> None:
+    """Pops the values since the mark."""
     machine.marked()
 
 
 @instruction("DUP")
 def again(machine: Interpreter, argument: Any) -> None:
+    """Pushes the top of the stack once more."""
     machine.push(machine.top())
 
 
 @instruction("PUT", "BINPUT", "LONG_BINPUT")
 def note(machine: Interpreter, argument: Any) -> None:
+    """Puts the top of the stack in the memo."""
     machine.memo[argument] = machine.top()
 
 
 @instruction("MEMOIZE")
 def note_next(machine: Interpreter, argument: Any) -> None:
+    """Puts the top of the stack in the memo, under the next number."""
     machine.memo[len(machine.memo)] = machine.top()
 
 
 @instruction("GET", "BINGET", "LONG_BINGET")
 def recall(machine: Interpreter, argument: Any) -> None:
+    """Pushes a value of the memo. Raises: LoadError for a number that it does not have."""
     if argument not in machine.memo:
         raise LoadError(f"the pickle refers to object {argument}, which it does not have")
     machine.push(machine.memo[argument])
@@ -246,30 +261,35 @@ def recall(machine: Interpreter, argument: Any) -> None:
 
 @instruction("APPENDS")
 def append(machine: Interpreter, argument: Any) -> None:
+    """Appends the values since the mark to a list."""
     values = machine.marked()
     of_type(machine.top(), list).extend(values)
 
 
 @instruction("ADDITEMS")
 def add_items(machine: Interpreter, argument: Any) -> None:
+    """Adds the values since the mark to a set."""
     values = machine.marked()
     of_type(machine.top(), set).update(map(machine.hashed, values))
 
 
 @instruction("SETITEMS")
 def set_items(machine: Interpreter, argument: Any) -> None:
+    """Puts the keys and values since the mark in a dict."""
     pairs = paired(machine, machine.marked())
     of_type(machine.top(), dict, OrderedDict, Counter, defaultdict).update(pairs)
 
 
 @instruction("APPEND")
 def append_one(machine: Interpreter, argument: Any) -> None:
+    """Appends the top of the stack to a list."""
     value = plain(machine.pop())
     of_type(machine.top(), list).append(value)
 
 
 @instruction("SETITEM")
 def set_item(machine: Interpreter, argument: Any) -> None:
+    """Puts the key and the value on top of the stack in a dict."""
     value, key = plain(machine.pop()), plain(machine.pop())
     of_type(machine.top(), dict, OrderedDict, Counter, defaultdict)[machine.hashed(key)] = value
 
@@ -284,23 +304,27 @@ def of_type(value: Any, *kinds: type) -> Any:
 
 @instruction("GLOBAL")
 def named(machine: Interpreter, argument: Any) -> None:
+    """Pushes what a name in a module stands for."""
     module, _, name = argument.partition(" ")
     machine.push(machine.find(module, name))
 
 
 @instruction("STACK_GLOBAL")
 def named_on_stack(machine: Interpreter, argument: Any) -> None:
+    """Pushes what the name and the module on the stack stand for."""
     name, module = machine.pop(), machine.pop()
     machine.push(machine.find(of_type(module, str), of_type(name, str)))
 
 
 @instruction("BINPERSID")
 def outside(machine: Interpreter, argument: Any) -> None:
+    """Pushes what a persistent id stands for."""
     machine.push(machine.persistent(machine.pop()))
 
 
 @instruction("REDUCE", "NEWOBJ")
 def call(machine: Interpreter, argument: Any) -> None:
+    """Calls a function, or makes an object of a class, with a tuple of arguments."""
     arguments, function = of_type(machine.pop(), tuple), machine.pop()
     machine.push(called(machine, function, arguments))
 
@@ -327,6 +351,7 @@ def called(machine: Interpreter, function: Any, arguments: tuple[Any, ...]) -> A
 
 @instruction("NEWOBJ_EX")
 def call_with_keywords(machine: Interpreter, argument: Any) -> None:
+    """As `call`. Raises: LoadError for keyword arguments."""
     keywords, arguments = of_type(machine.pop(), dict), of_type(machine.pop(), tuple)
     if keywords:
         raise LoadError("the pickle makes an object with keywords")
@@ -335,6 +360,7 @@ def call_with_keywords(machine: Interpreter, argument: Any) -> None:
 
 @instruction("BUILD")
 def set_state(machine: Interpreter, argument: Any) -> None:
+    """Gives an object its state. Raises: LoadError for one that takes none."""
     state = plain(machine.pop())
     target = machine.top()
     machine.spend_on(state if type(state) is tuple else [state])

@@ -126,10 +126,12 @@ class Pickler(pickle._Pickler):  # type: ignore[name-defined,misc]
 
 
 def rebuilder(x: Tensor) -> Name:
+    """The function of PyTorch's that makes a tensor of its storage, by the dtype."""
     return Name("torch._utils", f"_rebuild_tensor_v{3 if x.dtype.name in UNTYPED else 2}")
 
 
 def dtype_name(dtype: tl.dtype) -> Name:
+    """The name of a dtype in PyTorch."""
     return Name("torch", dtype.name)
 
 
@@ -182,13 +184,16 @@ def arguments(x: Tensor, key: int, count: int, offset: int, stride: Any) -> byte
 
 
 def string(text: str) -> bytes:
+    """The pickle of a short text."""
     data = text.encode()
     return b"X%b%b" % (len(data).to_bytes(4, "little"), data)
 
 
 def integer(value: int) -> bytes:
+    """The pickle of an int."""
     return pickle.dumps(int(value), 2)[2:-1]        # without its beginning and its end
 
 
 def integers(values: Any) -> bytes:
+    """The pickle of a tuple of ints."""
     return b"(%bt" % b"".join(map(integer, values))

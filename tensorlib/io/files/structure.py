@@ -142,6 +142,7 @@ class Encoder:
 
 
 def joined(name: str, key: Any) -> str:
+    """The name of a part, `key` behind the name of the whole and a dot."""
     return f"{name}.{key}" if name else str(key)
 
 
@@ -258,6 +259,7 @@ class Decoder:
 
 
 def named_dtype(name: Any) -> tl.dtype:
+    """The dtype of this name. Raises: LoadError."""
     found = getattr(tl, name, None) if isinstance(name, str) else None
     if not isinstance(found, tl.dtype):
         raise LoadError(f"the dtype {name!r} is not known"[:200])

@@ -91,6 +91,7 @@ class Records:
 
 
 def is_big_endian(records: Records) -> bool:
+    """Whether the elements lie in big-endian order: as the file says, else as is set."""
     if records.folder + "byteorder" in records.places:
         return bytes(records.checked("byteorder")) == b"big"
     default = options.get_default_load_endianness()

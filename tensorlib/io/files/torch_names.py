@@ -59,6 +59,7 @@ def check_elements(what: str) -> None:
 
 
 def dtype_named(name: str | None) -> tl.dtype:
+    """The dtype of this name. Raises: LoadError."""
     found = getattr(tl, name or "", None)
     if not isinstance(found, tl.dtype):
         raise LoadError(f"the file has a tensor of {name}, a dtype that tensorlib does not have")
@@ -67,6 +68,7 @@ def dtype_named(name: str | None) -> tl.dtype:
 
 def tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any = False,
            hooks: Any = None, metadata: Any = None) -> Tensor:
+    """A tensor over a storage that has a dtype."""
     return typed_tensor(storage, offset, size, stride, requires_grad, hooks,
                         dtype_named(storage.kind.dtype), metadata)
 
@@ -109,6 +111,7 @@ def sparse(layout: Any, data: Any) -> Any:
 
 
 def layout_named(name: Any) -> Any:
+    """The layout of this name. Raises: LoadError."""
     found = getattr(tl, str(name).removeprefix("torch."), None)
     if not isinstance(found, tl.layout):
         raise LoadError(f"the layout {name!r}"[:200])
@@ -116,6 +119,7 @@ def layout_named(name: Any) -> Any:
 
 
 def parameter(data: Any, requires_grad: Any = True, hooks: Any = None, state: Any = None) -> Any:
+    """A parameter of a tensor, with attributes of its own if a dict holds them."""
     if not isinstance(data, Tensor):
         raise LoadError("a parameter holds no tensor")
     made = nn.Parameter(data.detach(), requires_grad=bool(requires_grad))
@@ -177,6 +181,7 @@ class DtypeState(Stateful):
 
 
 def array(dtype: Any, shape: Any, data: Any, order: Any = "C") -> Any:
+    """A NumPy array of its bytes. Raises: LoadError for a dtype of objects."""
     if not isinstance(dtype, np.dtype) or dtype.hasobject or not dtype.itemsize:
         raise LoadError("a NumPy array without a dtype")
     if isinstance(data, str):                 # as protocol 2 has bytes
@@ -185,10 +190,12 @@ def array(dtype: Any, shape: Any, data: Any, order: Any = "C") -> Any:
 
 
 def number(dtype: Any, data: Any) -> Any:
+    """A NumPy scalar of its bytes."""
     return array(dtype, (), data)[()]
 
 
 def from_buffer(data: Any, dtype: Any, shape: Any, order: Any) -> Any:
+    """A NumPy array of a buffer."""
     return array(dtype, shape, data, order)
 
 
@@ -202,10 +209,12 @@ def encoded(text: Any, encoding: Any = "latin1") -> bytes:
 
 
 def byte_array(data: Any = b"", encoding: Any = "latin1") -> bytearray:
+    """A bytearray of bytes, or of a text in that encoding."""
     return bytearray(data if isinstance(data, (bytes, bytearray)) else encoded(data, encoding))
 
 
 def default_dict(factory: Any = None) -> Any:
+    """A defaultdict. Raises: LoadError for a factory other than of plain containers."""
     if not any(factory is known for known in (None, *FACTORIES)):
         raise LoadError("a defaultdict with a factory that load() does not call")
     return defaultdict(factory)
@@ -322,6 +331,7 @@ def find(module: str, name: str) -> Any:
 
 
 def made_by(function: Any) -> Any:
+    """A function that calls this one, or makes an object of this class, for `UserObject`."""
     def call(*arguments: Any) -> Any:
         value = function(*arguments) if not isinstance(function, type) else new(function, arguments)
         return UserObject(value)

@@ -223,7 +223,7 @@ for _function in (convolve, convolve_input, convolve_weight, convolve_with_bias,
 
 # ---- convolutions --------------------------------------------------------------------------------
 
-def with_batch(name, input, weight, bias, n, transposed=False):
+def with_batch(name, input, weight, bias, n):
     """The images with a dim of a batch. Raises: RuntimeError for what does not fit, TypeError."""
     if bias is not None:
         check_optional(name, bias=bias)

@@ -164,7 +164,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets=None, max_norm=None, no
 def bags_of_rows(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode,
                  per_sample_weights, include_last_offset, padding_idx):
     """`embedding_bag` with any options, by a copy of the rows."""
-    check_indices("embedding_bag", input, weight.shape[0])
+    check_indices("embedding_bag", input)
     places = input.reshape(-1).long()
     begins, sizes = parts_of(input, offsets, include_last_offset)
     total, size = sum(sizes), size_of_all(sizes)

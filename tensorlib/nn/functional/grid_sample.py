@@ -44,7 +44,7 @@ def within(at, size, padding_mode, align_corners):
     return at
 
 
-def looked_up(input, corner, n):
+def looked_up(input, corner):
     """The pixels at integer positions (B, *, n), 0 outside."""
     inside, flat = None, 0
     spatial = tuple(input.shape)[2:]
@@ -65,7 +65,7 @@ def look_formula(input, grid, padding, nearest, align):
     places = [places_of(grid.select(-1, n - 1 - d), size, padding, align)
               for d, size in enumerate(tuple(input.shape)[2:])]
     if nearest:
-        return looked_up(input, [at.detach().round() for at in places], n)
+        return looked_up(input, [at.detach().round() for at in places])
     total = 0
     floors = [at.detach().floor() for at in places]
     for corner in np.ndindex(*(2,) * n):
@@ -73,7 +73,7 @@ def look_formula(input, grid, padding, nearest, align):
         weight = 1
         for place, one, k in zip(places, at, corner):      # a slope there is at the corner itself
             weight = weight * (1 - (one - place if k else place - one))
-        total = total + looked_up(input, at, n) * weight.unsqueeze(1)
+        total = total + looked_up(input, at) * weight.unsqueeze(1)
     return total
 
 
@@ -101,7 +101,7 @@ def cubic_formula(input, grid, padding, align, a=-0.75):
     total = 0
     for row, row_weight in neighbours[0]:
         for column, weight in neighbours[1]:
-            total = total + looked_up(input, [row, column], 2) * (row_weight * weight).unsqueeze(1)
+            total = total + looked_up(input, [row, column]) * (row_weight * weight).unsqueeze(1)
     return total
 
 

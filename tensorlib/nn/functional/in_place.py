@@ -43,6 +43,7 @@ def feature_dropout_(input: Tensor, p, train):
 
 
 def of_features(input, p, train, inplace):
+    """Alpha dropout of whole channels. Raises: RuntimeError for fewer than 2 dims."""
     if input.ndim < 2:
         raise RuntimeError("feature_dropout: expects an input with at least 2 dims, got "
                            f"{input.ndim}")

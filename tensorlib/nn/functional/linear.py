@@ -159,15 +159,14 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias=None):
 
 # ---- rows of a table -----------------------------------------------------------------------------
 
-def check_indices(name, indices, rows):
-    """Raises RuntimeError for indices of another dtype, IndexError for one that is out of range.
+def check_indices(name, indices):
+    """Raises RuntimeError for indices of another dtype, IndexError for a negative one.
 
-    The indexing itself takes negative ones.
+    Indexing itself would accept negative ones, and raises for those beyond the last row.
     """
     if indices.dtype.name not in ("int32", "int64"):
         raise RuntimeError(f"{name}: expected indices of int32 or int64, got {indices.dtype}")
     rows_are_not_negative(indices, name)
-    return indices
 
 
 @value_check
@@ -221,7 +220,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx=None, max_norm=None, no
     """
     if weight.ndim != 2:
         raise RuntimeError(f"embedding: 'weight' must be 2-D, got {weight.ndim} dims")
-    check_indices("embedding", input, weight.shape[0])
+    check_indices("embedding", input)
     padding = None if padding_idx is None else padding_place(
         "embedding", padding_idx, weight.shape[0])
     if max_norm is not None:

@@ -73,9 +73,8 @@ def clip_grad_norm_(parameters: Given, max_norm: float, norm_type: float = 2.0,
     """
     named = [(name, parameter) for name, parameter in with_names(parameters)
              if parameter.grad is not None]
-    shared = [each for each in named if group_of(each[1]) is not None]
-    if shared:
-        total = norm_over_ranks(named, shared, norm_type, error_if_nonfinite)
+    if any(group_of(parameter) is not None for _, parameter in named):
+        total = norm_over_ranks(named, norm_type, error_if_nonfinite)
     else:
         total = get_total_norm([(name, parameter.grad) for name, parameter in named], norm_type,
                                error_if_nonfinite, foreach)
@@ -96,8 +95,8 @@ def group_of(parameter: Tensor) -> Any:
     return getattr(parameter, "shard_group", None)
 
 
-def norm_over_ranks(named: list[tuple[str, Tensor]], shared: list[tuple[str, Tensor]],
-                    norm_type: float, error_if_nonfinite: bool) -> Tensor:
+def norm_over_ranks(named: list[tuple[str, Tensor]], norm_type: float,
+                    error_if_nonfinite: bool) -> Tensor:
     """The norm of all gradients, where each rank has its stretches of some; the same on all."""
     power = float(norm_type)
     with no_grad():

@@ -64,18 +64,22 @@ kept_values = lru_cache(32)(values_of)                 # who takes spectra asks 
 # ---- formulas, of places between -1 and 1 --------------------------------------------------------
 
 def raised_cosine(x, alpha, beta):
+    """alpha + beta cos(pi x)"""
     return alpha + beta * np.cos(math.pi * x)
 
 
 def two_cosines(x):
+    """0.42 + 0.5 cos(pi x) + 0.08 cos(2 pi x)"""
     return 0.42 + 0.5 * np.cos(math.pi * x) + 0.08 * np.cos(2 * math.pi * x)
 
 
 def triangle(x):
+    """1 - |x|"""
     return 1 - np.abs(x)
 
 
 def bell(x, beta):
+    """I0(beta sqrt(1 - x^2)) / I0(beta)"""
     return bessel(beta * np.sqrt(1 - x * x)) / bessel(np.array(beta))
 
 
@@ -96,6 +100,7 @@ def without_last(make):
 
 
 def window(make, samples=LENGTHS):
+    """Declares a window, whose reference follows from a symmetric one of NumPy."""
     return lambda function: made(function, reference=without_last(make), samples=samples,
                                  errors=BAD_LENGTHS, reads_values=True)
 

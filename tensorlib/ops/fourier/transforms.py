@@ -69,6 +69,7 @@ def complex_samples(rng):
 
 
 def complex_reference(x, dims, factor, forward):
+    """The transform of complex numbers along `dims`, times `factor`."""
     for dim in dims:
         x = by_numpy(x, dim, x.shape[dim], forward, 1.0)
     return x * x.real.dtype.type(factor)
@@ -99,6 +100,7 @@ def real_samples(rng):
 
 
 def real_reference(x, dims, factor, forward, whole):
+    """The transform of real numbers: all frequencies, or the non-negative ones of the last dim."""
     x = by_numpy(x, dims[-1], x.shape[dims[-1]], forward, factor, whole=whole)
     return complex_reference(x, dims[:-1], 1.0, forward)
 
@@ -134,6 +136,7 @@ def half_samples(rng):
 
 
 def half_reference(x, dims, n, factor, forward):
+    """The real numbers whose non-negative frequencies these are, `n` along the last dim."""
     x = complex_reference(x, dims[:-1], 1.0, forward)
     return by_numpy(x, dims[-1], n, forward, factor, real=True)
 

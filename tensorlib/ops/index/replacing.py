@@ -285,7 +285,7 @@ def reduce_over(input, dim, index: Tensor, src: Tensor, reduce, *, include_self=
     """`scatter_reduce_`: where nothing is recorded, elements are combined where they lie."""
     if input.ndim and input.dtype in COMBINED and include_self and (
             reduce in ("prod", "amax", "amin")) and is_plain_write(input, src, index):
-        src = elements_at("scatter_reduce", input, dim, index, src)
+        src = elements_at("scatter_reduce", input, index, src)
         dim = wrap("scatter_reduce", dim, input.ndim)
         return write_over("scatter_reduce_", input, combine_along, src, dim, index, reduce)
     return write_result("scatter_reduce_", input, scatter_reduce(
@@ -325,7 +325,7 @@ def scatter_reduce(input: Tensor, dim, index: Tensor, src: Tensor, reduce, *, in
     refuse_complex("scatter_reduce", input)
     if reduce == "sum" and include_self:
         return written_at("scatter_reduce", input, dim, index, src, True)
-    src = elements_at("scatter_reduce", input, dim, index, src)
+    src = elements_at("scatter_reduce", input, index, src)
     return combined_elements(input, dim, index, src, reduce, include_self)
 
 

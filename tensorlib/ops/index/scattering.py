@@ -285,7 +285,7 @@ def index_fill(input: Tensor, dim, index: Tensor, value):
 
 # ---- elements along a dim ------------------------------------------------------------------------
 
-def elements_at(name, input, dim, index, src):
+def elements_at(name, input, index, src):
     """`src` as the elements, or the number, that go to the positions of `index` along a dim.
 
     Raises: RuntimeError.
@@ -312,7 +312,7 @@ def elements_at(name, input, dim, index, src):
 
 def written_at(name, input, dim, index, src, adds):
     """A copy of `input` with `src` put, or added, at positions that are checked here."""
-    dim, src = wrap(name, dim, input.ndim), elements_at(name, input, dim, index, src)
+    dim, src = wrap(name, dim, input.ndim), elements_at(name, input, index, src)
     if is_grad_enabled() and (input.requires_grad or src.requires_grad):
         index = own_positions(index)
     return scattered(input, src if src.ndim else src.expand(index.shape), dim, index, adds)
@@ -322,7 +322,7 @@ def write_at(name, input, dim, index, src, adds):
     """The same, written over `input` itself; None where that is recorded, or rounded once."""
     if not input.ndim or adds and input.itemsize == 2 and input.is_floating_point():
         return None
-    dim, src = wrap(name, dim, input.ndim), elements_at(name, input, dim, index, src)
+    dim, src = wrap(name, dim, input.ndim), elements_at(name, input, index, src)
     if not isinstance(src, Tensor) or not is_plain_write(input, src, index):
         return None
     src = src if src.ndim else src.expand(index.shape)
@@ -386,7 +386,7 @@ def add_few(name, input, dim, index, src):
     if input.itemsize != 2 or not input.is_floating_point() or index.dtype.name != "int64" or (
             FEWER * index.numel() > input.numel()) or not is_plain_write(input, src, index):
         return None
-    dim, src = wrap(name, dim, input.ndim), elements_at(name, input, dim, index, src)
+    dim, src = wrap(name, dim, input.ndim), elements_at(name, input, index, src)
     sizes = list(input.shape)
     places = counted_from_front(index, sizes[dim])
     if index.ndim != input.ndim or any(

@@ -61,6 +61,7 @@ def sum_dtype(terms):
 
 
 def is_bool(x):
+    """Whether `x` is a bool, or a tensor or array of bools."""
     return isinstance(x, (bool, np.bool_)) or getattr(x, "dtype", None) is BY_NAME["bool"]
 
 

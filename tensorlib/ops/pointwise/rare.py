@@ -16,6 +16,7 @@ from tensorlib.ops.late import declared
 from tensorlib.ops.pointwise.arithmetic import EDGES, mul, pow
 from tensorlib.ops.pointwise.comparison import clamp, lt, where
 from tensorlib.ops.samples import given, integers, pairs, reals, three_reals
+from tensorlib.ops.shape.parts import view_as_complex, view_as_real
 
 inf, nan = float("inf"), float("nan")
 FLOAT64, COMPLEX128, INT32, BOOL = (
@@ -401,19 +402,18 @@ def heaviside(input, values):
 @composite(out=True, differentiable=False, samples=reals(-1, 1), reference=np.isposinf)
 def isposinf(input):
     """Whether each element is infinity, as bool."""
-    refuse_complex("isposinf", input)
-    return infinite(input, inf)
+    return infinite("isposinf", input, inf)
 
 
 @composite(out=True, differentiable=False, samples=reals(-1, 1), reference=np.isneginf)
 def isneginf(input):
     """Whether each element is minus infinity, as bool."""
-    refuse_complex("isneginf", input)
-    return infinite(input, -inf)
+    return infinite("isneginf", input, -inf)
 
 
-def infinite(input, which):
+def infinite(name, input, which):
     """Whether each element is this infinity; no integer is."""
+    refuse_complex(name, input)
     x = input.detach()
     return x == which if x.is_floating_point() else x.new_zeros(x.shape, dtype=BOOL)
 
@@ -427,8 +427,6 @@ def isreal(input):
 
 
 # ---- angles, and numbers in the place of NaN -----------------------------------------------------
-
-# ---- element by element --------------------------------------------------------------------------
 
 @composite(reference=np.deg2rad, out=True, inplace=True, samples=reals(-360, 360),
            rounds_once=False)
@@ -473,7 +471,7 @@ def finite(input, number, most):
 @composite(tensors=("input",), out=True, inplace=True, reference=numbers_for,
            samples=given(((2, 3),), ((4,), 1.0, 2.0, 3.0), ((0,),)), complex=True)
 def nan_to_num(input: Tensor, nan=0.0, posinf=None, neginf=None):
-    """`input` with numbers in the place of NaN and of infinities.
+    """`input` with numbers in the place of NaN and of infinities, in both parts if it is complex.
 
     These are 0 and the largest and smallest finite numbers of the dtype, unless others are given.
     Gradient: 0 where the element was replaced.
@@ -481,6 +479,8 @@ def nan_to_num(input: Tensor, nan=0.0, posinf=None, neginf=None):
     >>> tensorlib.tensor([1.0, float("nan"), float("inf")]).nan_to_num(posinf=9.0)
     tensor([1., 0., 9.])
     """
+    if input.is_complex():
+        return view_as_complex(nan_to_num(view_as_real(input), nan, posinf, neginf))
     if not input.is_floating_point():
         return input.clone()
     largest = LARGEST[input.dtype.name]

@@ -20,6 +20,7 @@ def each(function):
 
 @each
 def lgamma(x):
+    """`math.lgamma`, which raises at its poles."""
     return inf if x == -inf or x <= 0 and x == math.floor(x) else math.lgamma(x)
 
 
@@ -53,16 +54,19 @@ def zeta(s, q):
 
 
 def polygamma(n, x):
+    """The n-th derivative of digamma, by the Hurwitz zeta function."""
     if n == 0:
         return digamma(x)
     return (-1) ** (n + 1) * math.factorial(n) * zeta(n + 1.0, x)
 
 
 def polygamma_of(x, n):
+    """`polygamma` with its arguments in the order of the method."""
     return polygamma(n, x)
 
 
 def mvlgamma(x, p):
+    """The sum of lgamma(x - j / 2) of which the multivariate function consists."""
     return p * (p - 1) / 4 * math.log(math.pi) + sum(lgamma(x - j / 2) for j in range(p))
 
 
@@ -83,11 +87,13 @@ def gammainc(a, x):
 
 
 def gammaincc(a, x):
+    """1 - gammainc(a, x)"""
     return 1 - gammainc(a, x)
 
 
 @each
 def erfinv(x):
+    """By the quantile function of the normal distribution."""
     if not 0 < abs(x) < 1:
         return x * inf if abs(x) == 1 else x if x == 0 else nan
     return NormalDist().inv_cdf((x + 1) / 2) / math.sqrt(2)
@@ -95,6 +101,7 @@ def erfinv(x):
 
 @each
 def ndtri(p):
+    """The quantile function of the normal distribution, infinite at 0 and 1."""
     if not 0 < p < 1:
         return inf if p == 1 else -inf if p == 0 else nan
     return NormalDist().inv_cdf(p)
@@ -102,17 +109,20 @@ def ndtri(p):
 
 @each
 def erfcx(x):
+    """exp(x^2) erfc(x), beyond 25 by its asymptote 1 / (x sqrt(pi))."""
     return 1 / (x * math.sqrt(math.pi)) if x > 25 else nan if x != x else (
         inf if x < -27 else math.exp(x * x) * math.erfc(x))
 
 
 @each
 def ndtr(x):
+    """erfc(-x / sqrt(2)) / 2"""
     return 0.5 * math.erfc(-x / math.sqrt(2))
 
 
 @each
 def log_ndtr(x):
+    """log(ndtr(x)), below -35 by its leading term."""
     return -x * x / 2 if x < -35 else math.log(ndtr(x))
 
 
@@ -172,6 +182,7 @@ def by_hyperbolas(order, scaled):
 
 @each
 def spherical(x):
+    """sin(x) / x, with its limits at 0 and infinity."""
     return 0.0 if math.isinf(x) else 1.0 if x == 0 else math.sin(x) / x
 
 
@@ -202,6 +213,7 @@ chebyshev_u, chebyshev_v, chebyshev_w = map(chebyshev, (0, -1, 1))
 
 @each
 def entr(x):
+    """-x log(x), 0 at 0 and -inf below."""
     return -inf if x < 0 else 0.0 if x == 0 else -x * math.log(x) if x < inf else -x
 
 

@@ -1,8 +1,8 @@
-"""Aliasing: the results of a replay share memory, and are laid out, as those of the eager call.
+"""Aliasing: the results of a replay share memory, and have layouts, as those of the eager call.
 
-A result that is a view of an argument, or of another result, has to be one in each run, since a
-write into either is seen in both. And a result has to have the layout of the eager one, since sums
-in another order have other bits.
+A result that is a view of an argument, or of another result, must be one in each run, since a write
+to either changes both. And a result must have the layout of the eager one, since sums in another
+order have other bits.
 """
 
 from collections.abc import Callable
@@ -18,8 +18,8 @@ from tensorlib.program.run.plan import Unplanned
 
 
 def make_constants_anew(block: Block, wanted: list[Any]) -> list[Any]:
-    """What is wanted of a block, after its constants that lie in it became calls, made in each run:
-    who is given a tensor may write into it."""
+    """The results of a block, after constants among them became calls that create them in each run,
+    since the caller may write to a tensor that it gets."""
     anew: dict[Variable, Variable] = {}
     for x in [x for x in block.variables.values() if x.fixed]:
         exposed = lasting(block.ops, [x], others=False)
@@ -33,13 +33,13 @@ def make_constants_anew(block: Block, wanted: list[Any]) -> list[Any]:
 
 def check_results(slots: list[Any], found: list[Any], replay: Any,
                   tensors: tuple[Tensor, ...]) -> bool:
-    """Whether a replay is to run in inference mode, in which the function made its results.
+    """Whether a replay must run in inference mode, since the function made its results in it.
 
-    Raises: Unplanned where a replay would give results that lie in another way than those of the
-    call.
+    Raises: Unplanned if the results of a replay would have other layouts, or share memory in
+    another way, than those of the call.
 
-    slots: what a replay gives for each leaf of the result, of which `found` are the eager ones.
-    tensors: those that the call was given.
+    slots: the value of a replay for each leaf of the result, of which `found` are the eager ones.
+    tensors: the arguments of the call.
     """
     given = [*tensors, *replay.values]
     eager: dict[Variable, Tensor] = {}
@@ -80,8 +80,7 @@ def check_results(slots: list[Any], found: list[Any], replay: Any,
 
 
 def dims_in_memory(x: Tensor) -> list[int] | None:
-    """The dims from the outermost inwards, of a tensor without gaps where they lie in another
-    order than their own."""
+    """The dims from the outermost inwards, of a tensor without gaps that is not row-major."""
     order = sorted(range(x.ndim), key=lambda d: (-x.stride(d), d))
     expected = 1
     for d in reversed(order):
@@ -92,8 +91,8 @@ def dims_in_memory(x: Tensor) -> list[int] | None:
 
 
 def laid_as(leaf: Variable, g: Variable, block: Block, note: Callable[[OpCall], None]) -> Variable:
-    """The gradient of a leaf, which is to lie as `.grad` will, since sums in another order have
-    other bits: as the leaf, where its dims are in another order than their own, without gaps."""
+    """The gradient of a leaf in the layout of `.grad`, since sums in another order have other bits:
+    that of the leaf, if it has no gaps and is not row-major."""
     order = dims_in_memory(leaf.value)
     if order is None:
         return g

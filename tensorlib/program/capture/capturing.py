@@ -1,7 +1,7 @@
 """Capture for `compile`: a function runs eagerly, and its operations are captured while it does.
 
-Beside what `trace` captures, `loss.backward()` and an optimiser's `step()` are. What can't be
-captured ends the capture, and not the function: its effects are those of an eager run either way.
+In contrast to `trace`, it also captures `loss.backward()` and an optimiser's `step()`. Anything
+that can't be captured ends the capture, but not the function, which runs eagerly either way.
 """
 
 from collections.abc import Callable
@@ -38,16 +38,16 @@ from tensorlib.program.passes.facts import may_fail
 from tensorlib.program.reads.hooks import call
 from tensorlib.program.reads.read_log import line_in
 
-# The methods by which an operation may ask an object of the user's what it is.
+# Methods that operations may call on objects of the user, to convert them.
 ASKED = tuple(f"__{x}__" for x in "index int float complex len getitem iter array".split())
 OF_MEMORY = ("storage_offset", "data_ptr", "untyped_storage", "_version", "_base")
 
 
 class ReplayRecorder(Recorder):
-    """A recorder for replay, under `with`.
+    """A recorder for replay, to be entered by `with`.
 
-    Composed operations are recorded as those that they are made of, where these can be captured.
-    why: why nothing more is recorded, or "". swept: whether a backward sweep was recorded.
+    Composed operations are recorded as their parts, if these can be captured.
+    why: why the capture has ended, or "". swept: whether a backward sweep was recorded.
     """
 
     differentiates = False
@@ -60,24 +60,24 @@ class ReplayRecorder(Recorder):
         self.being_opened: list[Op] = []     # and those around it
         self.since: Any = None               # the epoch in which a composed operation began
         self.swept = False
-        self.by_formulas = False             # the library is to do the next sweep
+        self.by_formulas = False             # the next sweep is executed by the library
         self.modules: dict[int, Any] = {}              # that ran
-        self.grads: dict[Variable, None] = {}          # leaves, whose `.grad` was set
-        self.put: dict[Variable, Variable | None] = {}   # and the value that was recorded for it
-        self.leaves: list[Tensor] = []                 # those that a sweep reached
-        self.bare: list[Tensor] = []                   # of these, what must have no `.grad` before
-        self.bare_arguments: dict[int, None] = {}      # and of the arguments, by their places
+        self.grads: dict[Variable, None] = {}          # leaves whose `.grad` was set
+        self.put: dict[Variable, Variable | None] = {}   # and the recorded values of these
+        self.leaves: list[Tensor] = []                 # leaves that a sweep reached
+        self.bare: list[Tensor] = []                   # must have no `.grad` before
+        self.bare_arguments: dict[int, None] = {}      # and arguments that must not, by position
         self.earlier = EarlierGradients(self)
-        self.graded: list[Tensor] = []                 # what has these, which was looked at
+        self.graded: list[Tensor] = []                 # tensors whose `.grad` was read
         self.groups: dict[int, Any] = {}               # of an optimiser, its `rates_of`
         self.layers: Layer | None = None               # the stack that an optimiser's step hides
-        self.reads: Any = None                         # who is told what the function reads
+        self.reads: Any = None                         # records what the function reads
         self.operators: Any = None                     # the guard of operators
         self.thread = get_ident()
         self.arguments: tuple[Tensor, ...] = ()
 
     def settings(self) -> Held:
-        """At the end the stack is as before, also where an optimiser's step hid it and raised."""
+        """Restores the stack, also if an optimiser's step hid it and raised."""
         super().settings()
         return Held((set_stack,), (current_layer(),))
 
@@ -112,7 +112,7 @@ class ReplayRecorder(Recorder):
         return Capture.left(self, x)          # type: ignore[no-any-return]
 
     def effect(self, name: str, x: Any) -> None:
-        """Is told of what is done to `x` and is no operation: most of it ends the capture."""
+        """Called for changes of `x` that are no operations, most of which end the capture."""
         if self.why:
             return
         inside = isinstance(x, Tensor) and self.is_inside(x)
@@ -129,7 +129,7 @@ class ReplayRecorder(Recorder):
                     self.bare.append(x)
                 else:
                     self.bare_arguments[place] = None
-        elif name in OF_MEMORY:                  # nothing says where the next argument will lie
+        elif name in OF_MEMORY:                  # the address of the next argument is unknown
             if not self.is_inside(x if x._base is None else x._base) or name == "data_ptr":
                 self.fail(f"{name}: the place of a tensor in its memory can't be captured, "
                           f"{user_line()}")
@@ -145,13 +145,13 @@ class ReplayRecorder(Recorder):
             if leaf not in self.grads and (any(x is y for y in self.graded)
                                            or any(map(may_fail, self.block.ops))):
                 self.note(OpCall("set_grad", {"param": leaf, "grad": None}, (), {}, user_line()))
-                self.put[leaf] = None        # not before the call that may fail
+                self.put[leaf] = None        # after the call, which may fail
             self.grads[leaf] = None
         elif not (inside and name == "requires_grad"):
             self.fail(f"{name}: is no operation, and can't be captured, {user_line()}")
 
     def is_inside(self, x: Tensor) -> bool:
-        """Whether the function made a tensor, be it over memory from outside."""
+        """Whether the function made a tensor, possibly over memory from outside."""
         if was_made_since(x, self.epoch):
             return True
         y = self.known[id(x)][1] if id(x) in self.known else None
@@ -163,7 +163,7 @@ class ReplayRecorder(Recorder):
             return self.noted_control(make, args, eager)
 
     def noted_control(self, make: Any, args: tuple[Any, ...], eager: Any) -> Any:
-        """What a call of control flow gives, after it was recorded, where it can be."""
+        """The result of a call of control flow, recorded if possible."""
         if self.why:
             return eager()
         length = len(self.block.ops)
@@ -174,7 +174,7 @@ class ReplayRecorder(Recorder):
                 if writes_outside(block):
                     raise CaptureError(f"{call.type}: a write into what is outside of a branch or "
                                        f"a loop can't be captured, {user_line()}")
-        except Exception as error:           # what a branch does may be for tensors alone
+        except Exception as error:           # a branch may work for tensors only
             at = "" if isinstance(error, CaptureError) else f", {user_line()}"
             del self.block.ops[length:]
             self.fail(f"{error}{at}")
@@ -197,13 +197,13 @@ class ReplayRecorder(Recorder):
             if op.sized_by_values and not self.why:
                 self.fail(f"{op.name}: the size of what it gives depends on elements, "
                           f"{user_line()}")
-        if "." in op.name:                   # of the user's, who may have written it in Python
+        if "." in op.name:                   # the user's, possibly written in Python
             return self.while_it_goes(super().call, op, args, kwargs)
         return self.reads.watch.without(self.while_it_goes, super().call, op, args, kwargs)
 
     def value(self, x: Any) -> Any:
-        """Raises: CaptureError for an object whose methods say what number or sequence it is: a
-        plan calls them more often than the function does, and a replay never."""
+        """Raises: CaptureError for an object that is converted to a number or a sequence by its own
+        methods: planning calls these more often than the function, and a replay never."""
         found = super().value(x)
         if found is x and type(x) is not Variable and is_written_in_python(type(x)) and any(
                 type(in_class(type(x), name)) is FunctionType for name in ASKED):
@@ -216,8 +216,8 @@ class ReplayRecorder(Recorder):
         return self.while_it_goes(super().write, op, name, args, kwargs)
 
     def check_write(self, name: str, x: Tensor, given: tuple[Any, ...]) -> None:
-        """Raises: CaptureError for a write that gives what was there before another place in the
-        caller's graph, which a replay does not."""
+        """Raises: CaptureError for a write that changes the grad_fn of a tensor from before the
+        call, which a replay does not do."""
         values = (x, x if x._base is None else x._base, *given)
         if is_grad_enabled() and any(y.requires_grad for y in values if isinstance(y, Tensor)):
             raise CaptureError(f"{name}: a write that has a gradient, into what was there before, "
@@ -239,7 +239,7 @@ class ReplayRecorder(Recorder):
         return self.while_it_goes(super().composed, op, function, args, kwargs)
 
     def while_it_goes(self, note: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What a way to record gives; NotImplemented where nothing is any more."""
+        """The result of a method that records; NotImplemented if the capture has ended."""
         if self.why:
             return NotImplemented
         try:
@@ -251,7 +251,7 @@ class ReplayRecorder(Recorder):
             return NotImplemented
 
     def opened(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A composed operation as those it is made of; NotImplemented if one can't be recorded."""
+        """Records a composed operation as its parts; NotImplemented if one of them can't be."""
         before, since = self.opening, self.since
         length = len(self.block.ops)
         self.opening, self.since = op, begin_epoch()
@@ -264,7 +264,7 @@ class ReplayRecorder(Recorder):
                     self.variable_of(x)
             return result
         except CaptureError:
-            if self.why:                     # it can't be recorded as a whole either
+            if self.why:                     # nor can it be recorded as a whole
                 raise
             del self.block.ops[length:]
             return NotImplemented
@@ -276,10 +276,10 @@ class ReplayRecorder(Recorder):
         return self.earlier.feed(tensor) if tensor in self.earlier else super().captured(tensor)
 
     def check_outside(self, tensor: Tensor) -> None:
-        """Nothing: when all has run it is known what was read (`refuse_unseen`)."""
+        """Does nothing: reads are checked when the function has run (`refuse_unseen`)."""
 
     def check_new(self, tensor: Tensor) -> None:
-        if type(tensor) is not Tensor and asks_for_all(tensor):   # to note it would ask its class
+        if type(tensor) is not Tensor and asks_for_all(tensor):   # else its class is called
             raise CaptureError(f"a {type(tensor).__name__}, whose class has a __torch_function__, "
                                f"can't be captured, {user_line()}")
         if was_made_since(tensor, self.epoch) and (
@@ -289,7 +289,7 @@ class ReplayRecorder(Recorder):
                                f"{user_line()}")
 
     def is_result(self, tensor: Tensor) -> bool:
-        """Whether a tensor is what a noted call gave, as its node gives it to a rule."""
+        """Whether a tensor is a result of a recorded call, as its node passes it to a rule."""
         place = memory_of(tensor), gradient_place(tensor)
         return any(x.requires_grad and (memory_of(x), gradient_place(x)) == place
                    for x, _ in self.known.values())
@@ -299,16 +299,16 @@ class ReplayRecorder(Recorder):
     def noted_sweep(self, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], *,
                     retain_graph: bool, create_graph: bool, inputs: Any, accumulate_grads: bool,
                     no_grad: Any) -> Any:
-        """A backward sweep: the backward part of what was recorded so far.
+        """Records a backward sweep as the backward part of the calls so far.
 
-        Raises: CaptureError for what can't be recorded, before the sweep has run.
+        Raises: CaptureError, before the sweep has run, if that is not possible.
         """
         if no_grad:
             raise CaptureError(f"backward: no_grad_set can't be captured, {user_line()}")
         if create_graph and (accumulate_grads or not self.has_formulas()):
             raise CaptureError("backward: a gradient with create_graph=True can't be captured to "
                                f"the bit, {user_line()}")
-        for g in grads:                     # ones, where none were given
+        for g in grads:                     # ones by default
             self.made(g)
         starts = [(self.variable_of(x), self.variable_of(g)) for x, g in zip(roots, grads)]
         if inputs is None:
@@ -322,7 +322,7 @@ class ReplayRecorder(Recorder):
             self.leaves += [x for x in outside if not any(x is y for y in self.arguments)]
         self.check_graphs_around([x for x, _ in starts], wanted)
         if create_graph:
-            self.by_formulas = True         # operation by operation, each of which is recorded
+            self.by_formulas = True         # as single operations, each of which is recorded
             with self.resumed():
                 made = sweep(roots, grads, retain_graph=retain_graph, create_graph=True,
                              inputs=inputs, accumulate_grads=False, no_grad=None)
@@ -346,14 +346,14 @@ class ReplayRecorder(Recorder):
         return made
 
     def has_formulas(self) -> bool:
-        """Whether the library has the formulas for the gradients of all that was recorded."""
+        """Whether the gradients of all recorded calls are formulas of the library."""
         return all(registered(call.type) is not None and "." not in call.type
                    and not call.blocks() for call in self.block.ops
                    if not all(x.stop_gradient for x in call.writes()))
 
     def gradients(self, starts: list[tuple[Variable, Variable]],
                   wanted: list[Variable]) -> list[Variable | None]:
-        """The gradients of what is wanted, after the calls that give them were recorded."""
+        """The gradients of the wanted variables, after recording the calls that compute them."""
         calls = list(self.block.ops)
         work = Backward(self.block, self.block, dependents(calls, wanted, ()), visit_control)
         try:
@@ -369,25 +369,25 @@ class ReplayRecorder(Recorder):
         return found
 
     def check_graphs_around(self, roots: list[Variable], wanted: list[Variable]) -> None:
-        """Raises: CaptureError where a sweep would go on through the graph that made an argument,
-        or what is read from outside: that may lead to what is wanted, too."""
+        """Raises: CaptureError if a sweep would continue into the graph of an argument, or of a
+        captured tensor, which may lead to a wanted variable as well."""
         made = [x for tensor, x in self.known.values() if tensor.grad_fn is not None and (
             x.persistable or any(x is y for y in self.program.inputs))]
-        if len(wanted) == 1:                     # nothing leads to itself
+        if len(wanted) == 1:                     # no graph leads to itself
             made = [x for x in made if x is not wanted[0]]
         if made and not dependents(self.block.ops, made).isdisjoint(roots):
             raise CaptureError("backward: a gradient that may come through the graph of an "
                                f"argument can't be captured, {user_line()}")
 
     def check_arguments(self) -> None:
-        """Raises: CaptureError where an argument would be given a gradient."""
+        """Raises: CaptureError if an argument would get a gradient."""
         if any(tensor.requires_grad and any(x is y for y in self.program.inputs)
                for tensor, x in self.known.values()):
             raise CaptureError("backward: an argument that requires a gradient can't be given it "
                                f"inside of what is captured, {user_line()}")
 
     def before_sweep(self, wanted: list[Variable]) -> dict[Variable, Variable | None]:
-        """The `.grad` of each leaf, which a sweep is to add to. Raises: CaptureError."""
+        """The `.grad` of each leaf, to which a sweep adds. Raises: CaptureError."""
         found: dict[Variable, Variable | None] = {}
         for x in wanted:
             if x.value is None or not x.trainable:
@@ -403,13 +403,13 @@ class ReplayRecorder(Recorder):
         return found
 
     def check_hooks(self, tensors: list[Tensor]) -> None:
-        """Raises: CaptureError where hooks of the user wait for gradients."""
+        """Raises: CaptureError if the user registered hooks for these gradients."""
         if not are_without_hooks(tensors):
             raise CaptureError(f"backward: a hook on a gradient can't be captured, {user_line()}")
 
     def accumulated(self, wanted: list[Variable], found: list[Variable | None],
                     before: dict[Variable, Variable | None]) -> None:
-        """Records what the `.grad` of each leaf is after a sweep."""
+        """Records the `.grad` of each leaf after a sweep."""
         self.swept = True
         for x, g in zip(wanted, found):
             if g is None:
@@ -430,7 +430,7 @@ class ReplayRecorder(Recorder):
             self.know(x.value.grad, g)
 
     def put_grads(self) -> None:
-        """Records what the `.grad` of each leaf is now."""
+        """Records the current `.grad` of each leaf."""
         for x in self.grads:
             grad = x.value.grad
             value = None if grad is None else self.variable_of(grad)
@@ -440,27 +440,27 @@ class ReplayRecorder(Recorder):
                 self.put[x] = value
 
     def tell_apart(self) -> None:
-        """Raises: CaptureError where the function did what a replay would not do again."""
+        """Raises: CaptureError if the function had an effect that a replay would not repeat."""
         for optimizer, rates in self.groups.values():
             if rates != rates_of(optimizer):
                 raise CaptureError("what changes the options of an optimiser can't be captured; "
                                    "do that outside of the function")
 
     def before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """Is called by an optimiser before its step, which is recorded as a whole."""
+        """Called by an optimiser before its step, which is recorded as a whole."""
         if innermost() is not self or self.why:
             return
         self.layers = set_stack(None)
         self.groups.setdefault(id(optimizer), (optimizer, rates_of(optimizer)))
         if args or kwargs:
             self.fail(f"step: a closure can't be captured, {user_line()}")
-        put = {id(x.value) for x in self.grads}          # else it leaves these as they are
+        put = {id(x.value) for x in self.grads}          # else the step does not change them
         self.bare += [x for group in optimizer.param_groups for x in group["params"]
                       if id(x) not in put and gradient_of(x) is None]
         self.put_grads()
 
     def before_module(self, module: Any, args: Any) -> None:
-        """Is called before a module runs: what it does may depend on whether it is in training."""
+        """Called before a module runs, which may depend on its training mode."""
         if innermost() is not self or self.why:
             return
         self.modules[id(module)] = module
@@ -471,7 +471,7 @@ class ReplayRecorder(Recorder):
                       f"{user_line()}")
 
     def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """Is called by an optimiser after its step, on whichever thread."""
+        """Called by an optimiser after its step, on any thread."""
         if self.layers is None or get_ident() != self.thread:
             return
         if not self.why:
@@ -483,7 +483,7 @@ class ReplayRecorder(Recorder):
 
 def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
             tensors: tuple[Tensor, ...], recorder: ReplayRecorder) -> Any:
-    """What `f` returns, after all that it read and did was recorded. tensors: of its arguments."""
+    """The result of `f`, after recording its reads and operations. tensors: of its arguments."""
     for optimizer in owners.optimizers.alive():
         recorder.groups[id(optimizer)] = optimizer, rates_of(optimizer)
     recorder.arguments = tensors

@@ -1,7 +1,7 @@
-"""Gradients that leaves from outside have before a call.
+"""The `.grad` of captured leaves before a call.
 
-Those that the call reads, or adds to, are given to each replay beside its arguments: a loop of
-training makes others for each step, or adds to the same ones.
+Gradients that the call reads, or adds to, are additional inputs of each replay, since a training
+loop makes new ones in each step, or adds to the same ones.
 """
 
 from typing import Any
@@ -15,8 +15,8 @@ from tensorlib.program.ir.model import Variable
 
 
 class EarlierGradients:
-    """Those that a capture came upon. given: the leaves whose gradients replays are given, in
-    order, each with the one that it had."""
+    """The earlier gradients found by a capture. given: the leaves whose gradients are inputs of
+    replays, in order, each with the gradient that it had."""
 
     def __init__(self, recorder: Any):
         self.recorder = recorder
@@ -27,7 +27,8 @@ class EarlierGradients:
         return id(x) in self.by_id
 
     def meet(self, leaf: Tensor, grad: Tensor) -> None:
-        """Notes the gradient of a leaf. Raises: CaptureError where replays can't be given it."""
+        """Records the gradient of a leaf. Raises: CaptureError if it can't be an input of
+        replays."""
         recorder = self.recorder
         is_another = (self.by_id[id(grad)][0] is not leaf if grad in self
                       else memory_of(grad) in recorder.by_memory)
@@ -37,12 +38,12 @@ class EarlierGradients:
                                f"well, or that of another one, can't be captured, {user_line()}")
 
     def only_looked_at(self) -> list[Tensor]:
-        """Those whose elements were not asked for."""
+        """The gradients whose elements were not read."""
         given = {id(grad) for _, grad in self.given}
         return [grad for _, grad in self.by_id.values() if id(grad) not in given]
 
     def feed(self, grad: Tensor) -> Variable:
-        """The variable of a gradient whose elements are asked for. Raises: CaptureError."""
+        """The variable of a gradient whose elements are read. Raises: CaptureError."""
         if type(grad) is not Tensor or grad.requires_grad or grad.is_inference():
             raise CaptureError("grad: a gradient from before the call that is in a graph itself, "
                                f"or of another class, can't be captured, {user_line()}")
@@ -52,7 +53,7 @@ class EarlierGradients:
         return x
 
     def take(self, results: list[Any]) -> None:
-        """Has those be given to replays that the call returns."""
+        """Makes the gradients that the call returns inputs of replays."""
         for x in results:
             if isinstance(x, Tensor) and x in self:
                 self.recorder.variable_of(x)

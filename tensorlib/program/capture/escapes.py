@@ -1,4 +1,4 @@
-"""Escaping tensors: those that a captured function stored outside, which a replay would not."""
+"""Escaping tensors: those that a captured function stored outside, which replays would not do."""
 
 import gc
 import sys
@@ -19,10 +19,10 @@ from tensorlib.program.reads.read_log import vars_of
 
 def escaped(recorder: Any, result: list[Any], objects: Set[int],
             leaves: list[Any]) -> Variable | None:
-    """A variable whose tensor outlives the function elsewhere than in its result, or None.
+    """A variable whose tensor is still referenced, other than by the result, or None.
 
-    result: in a list, so that no frame holds it. objects, leaves: of the result. What a recorder
-    knew of tensors is released.
+    result: in a list, so that no frame holds it. objects, leaves: of the result. The recorder's
+    references to tensors are released.
     """
     params = [x.value for x in recorder.grads if x.value is not None]
     held = [(weakref.ref(tensor), x) for tensor, x in recorder.known.values()
@@ -47,7 +47,7 @@ def escaped(recorder: Any, result: list[Any], objects: Set[int],
                *(id(vars_of(x)) for x in inside if id(x) in objects)}
     del inside
     for holder in around:
-        # the graph of what is returned holds values, a view its base, a leaf its gradient
+        # the graphs of results hold values, views their bases, leaves their gradients
         if id(holder) not in allowed and not is_graph(holder, allowed):
             kept = set(map(id, gc.get_referents(holder)))
             for tensor, x in zip(tensors, variables):
@@ -57,27 +57,27 @@ def escaped(recorder: Any, result: list[Any], objects: Set[int],
 
 
 def counts(things: list[Any]) -> list[int]:
-    """How many hold each thing in a list, beside the list."""
+    """The reference count of each object in a list, without the list's own."""
     (alone,) = [sys.getrefcount(x) for x in [object()]]
     return [sys.getrefcount(x) - alone for x in things]
 
 
 def holders(leaves: list[Any], grads: list[Any], since: int) -> dict[int, int]:
-    """How many of the library's own, and of what is returned, hold a tensor, by its id."""
+    """How many references to tensors the library and the result have, by the tensor's id."""
     nodes = [x.grad_fn for x in leaves if isinstance(x, Tensor) and x.grad_fn is not None]
-    # in the result and among its leaves; in `.grad`; in the graph of what is returned
+    # in the result and its leaves; in `.grad`; in the graph of the result
     return Counter((*map(id, leaves), *map(id, leaves), *map(id, grads),
                     *saved_ids(nodes, since)))
 
 
 def is_graph(holder: Any, allowed: set[int]) -> bool:
-    """Whether what holds a tensor is part of a graph, or a frame that is about to go."""
+    """Whether the holder of a tensor is part of a graph, or a frame that is about to end."""
     if isinstance(holder, (Node, Tensor, FrameType)):
         return True
     if type(holder) not in (tuple, dict, Counted):
         return False
-    around = gc.get_referrers(holder)          # of what a node keeps by name, or in a key
-    for x in around:                           # a generator would hold what it looks at
+    around = gc.get_referrers(holder)          # of the attributes of a node, or of a key
+    for x in around:                           # a generator expression would hold references
         if id(x) not in allowed and not is_graph(x, {*allowed, id(around)}):
             return False
     return True

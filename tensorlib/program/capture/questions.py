@@ -1,4 +1,4 @@
-"""What a capture asks of optimisers, modules and blocks."""
+"""Queries of captures about optimisers, modules and blocks."""
 
 from typing import Any
 

@@ -1,10 +1,9 @@
-"""Capture: the operations that run on real tensors, recorded call by call in a block.
+"""Capture: operations on real tensors, recorded call by call in a block.
 
 A `Recorder` is on the thread's stack of interpreters while a function runs (_core/interpreters/).
-It is offered each operation, lets the library execute it, and records it: for each tensor it knows
-the variable that stands for its present value. An in-place write into a tensor that the function
-made gives a new variable, as the graph has a new node for it (writes.py); a write into a captured
-tensor is recorded as a write.
+It lets the library execute each operation, and records it: it maps each tensor to the variable of
+its current value. An in-place write to a tensor that the function made gives a new variable, as the
+graph has a new node for it (writes.py); a write to a captured tensor is recorded as a write.
 """
 
 from typing import Any
@@ -37,7 +36,7 @@ from tensorlib.program.ir.model import Block, OpCall, Variable
 
 
 class Again(Interpreter):
-    """Looks whether what runs under it may run once more: why it may not, or ""."""
+    """Checks whether the code under it may run again: `why` it may not, or ""."""
 
     def __init__(self) -> None:
         self.why, self.epoch = "", begin_epoch()
@@ -57,9 +56,9 @@ class Again(Interpreter):
 
 
 class Recorder(Noter):
-    """Records the operations of this thread in a block, under `with`.
+    """Records the operations of this thread in a block, inside a `with`.
 
-    block: where calls are recorded. names: of tensors by their id, for what is captured.
+    block: where calls are recorded. names: of captured tensors, by id.
     """
 
     differentiates = True
@@ -70,23 +69,23 @@ class Recorder(Noter):
         self.known: dict[int, tuple[Tensor, Variable]] = {}
         self.by_memory: dict[tuple[Any, ...], Tensor] = {}
         self.by_storage: dict[int, list[Tensor]] = {}    # what is no view, by where memory begins
-        self.outside: set[int] = set()                   # memory that was there before
-        self.given: set[int] = set()                     # and of that, the memory of inputs
-        self.keys = {}                                   # index expressions as they were written
-        self.uncounted: dict[int, Tensor] = {}           # what `data` gave of what is known
-        self.stale: set[int] = set()                     # what was written by way of another tensor
-        self.branched: list[Tensor] = []     # with gradients, that control flow was given
-        self.unsure = False                  # whether a branch not taken would have given gradients
+        self.outside: set[int] = set()                   # memory from before the function ran
+        self.given: set[int] = set()                     # the memory of inputs
+        self.keys = {}                                   # the keys of index expressions
+        self.uncounted: dict[int, Tensor] = {}           # tensors from `x.data` of known ones
+        self.stale: set[int] = set()                     # tensors written through another one
+        self.branched: list[Tensor] = []     # operands of control flow with gradients
+        self.unsure = False                  # whether a branch not taken would have gradients
         self.writes = Writes(self)
-        self.constants: dict[int, Tensor] = {}         # what was made of numbers, by its id
-        self.open: set[Variable] = set()               # whose sizes may be others in another run
+        self.constants: dict[int, Tensor] = {}         # tensors made of numbers, by id
+        self.open: set[Variable] = set()               # whose sizes may differ in another run
 
     def made(self, tensor: Tensor) -> None:
         """Called when a tensor was made of numbers."""
         self.constants[id(tensor)] = tensor
 
     def settings(self) -> Any:
-        """Nothing else is set. Raises: RuntimeError under another capture that must not end."""
+        """No further settings. Raises: RuntimeError inside another capture that must not end."""
         around = capture()
         if around is not None and not around.ends_for("tracing a function inside of it"):
             raise RuntimeError("program: a function is being traced already on this thread")
@@ -94,7 +93,7 @@ class Recorder(Noter):
     # ---- tensors and their variables
 
     def know(self, tensor: Tensor, x: Variable) -> Variable:
-        """Records that variable `x` is the present value of a tensor."""
+        """Records that variable `x` is the current value of a tensor."""
         if tensor._base is None and id(tensor) not in self.known:
             self.by_storage.setdefault(storage_of(tensor), []).append(tensor)
         self.known[id(tensor)] = tensor, x
@@ -104,23 +103,23 @@ class Recorder(Noter):
         return x
 
     def known_as(self, result: Any, found: Any) -> Any:
-        """A container of tensors, for which the variables in another one stand now."""
+        """Maps the tensors in a container to the variables in another one; returns the former."""
         for tensor, x in zip(flatten(result)[0], flatten(found)[0]):
             self.know(tensor, x)
         return result
 
     def feed(self, tensor: Tensor, x: Variable) -> None:
-        """Makes variable `x` an input of the program, which a tensor stands for."""
+        """Makes variable `x`, the value of a tensor, an input of the program."""
         self.program.inputs.append(self.know(tensor, x))
         self.outside.add(storage_of(tensor))
         self.given.add(storage_of(tensor))
 
     def knows(self, tensor: Tensor) -> bool:
-        """Whether a tensor, or one of the same memory, has a variable."""
+        """Whether a tensor, or one over the same memory, has a variable."""
         return id(tensor) in self.known or memory_of(tensor) in self.by_memory
 
     def variable_of(self, tensor: Tensor) -> Variable:
-        """The variable of a tensor's present value; for one from outside a new persistable one."""
+        """The variable of a tensor's current value; for a captured one a new persistable one."""
         if self.stale and (id(tensor) in self.stale or id(tensor._base) in self.stale):
             raise CaptureError("a tensor that was written by way of another one, which detach() or "
                                f"data gave, can't be captured, {user_line()}; write into a clone")
@@ -137,13 +136,13 @@ class Recorder(Noter):
             if not was_made_since(tensor, self.epoch) and any(x is y for y in self.program.inputs):
                 raise CaptureError("a tensor that is read from outside lies where an argument "
                                    f"does, {user_line()}")
-            is_cut = same.requires_grad and not tensor.requires_grad       # as what `data` gives
+            is_cut = same.requires_grad and not tensor.requires_grad       # like that of `data`
             return self.cut(tensor, x) if is_cut else x
         return self.know(tensor, self.captured(tensor))
 
     def is_elsewhere(self, tensor: Tensor, same: Tensor) -> bool:
-        """Whether a tensor that was there before the function ran has another place in the graph
-        than one of the same memory, as two parameters over one array have."""
+        """Whether a tensor from before the function ran has another grad_fn or leaf than a known
+        one over the same memory, as with two parameters over one array."""
         if not tensor.requires_grad or was_made_since(tensor, self.epoch):
             return False
         return tensor.is_leaf or same.requires_grad and (
@@ -151,8 +150,8 @@ class Recorder(Noter):
             and gradient_place(tensor) != gradient_place(same))
 
     def at_its_place(self, tensor: Tensor) -> Variable:
-        """The variable of what has the place in the graph of a tensor that was computed again, as
-        a checkpoint does. Raises: CaptureError where there is none."""
+        """The variable of the tensor with the same grad_fn as one that a checkpoint recomputed.
+        Raises: CaptureError if there is none."""
         place = gradient_place(tensor)
         for y, x in self.known.values():
             if y.requires_grad and gradient_place(y) == place:
@@ -160,7 +159,7 @@ class Recorder(Noter):
         raise CaptureError(f"a value that is computed again can't be captured, {user_line()}")
 
     def cut(self, tensor: Tensor, x: Variable) -> Variable:
-        """The variable of a tensor that has the value of `x`, and no gradient."""
+        """The variable of a tensor with the value of `x` and no gradient."""
         fresh = self.new_variable(operations.detach.name, tensor)
         self.note(OpCall(operations.detach.name, {"input": x}, (fresh,), {}, user_line()))
         return fresh
@@ -169,8 +168,8 @@ class Recorder(Noter):
         """Raises: CaptureError for a tensor without a variable that was not made by operations."""
 
     def captured(self, tensor: Tensor) -> Variable:
-        """A persistable variable whose value is a tensor that the function took from outside, or
-        that it made of numbers."""
+        """A persistable variable whose value is a captured tensor, or one that the function made of
+        numbers."""
         inside = was_made_since(tensor, self.epoch)
         if inside and (tensor.grad_fn is not None or id(tensor) not in self.constants):
             name = "a kernel" if tensor.grad_fn is None else tensor.grad_fn.name()
@@ -181,22 +180,22 @@ class Recorder(Noter):
         x: Variable = self.program.block.new_persistable(
             self.names.get(id(tensor), ""), tensor, "constant" if inside else "captured")
         x.fixed = inside and x.stop_gradient
-        if x.fixed:                        # as it was made: the function may write into its own
+        if x.fixed:                        # a copy: the function may write to its own
             with unseen():
                 x.value = tensor.clone()
         return x
 
     def check_outside(self, tensor: Tensor) -> None:
-        """Raises: CaptureError for a tensor over the memory of an input: nobody knows whether it
-        was there before, or the function made it in a way that is not noted."""
+        """Raises: CaptureError for an unknown tensor over the memory of an input: it may be from
+        before the call, or made in a way that was not recorded."""
         if storage_of(tensor) in self.given:
             raise CaptureError(f"a tensor of shape {tuple(tensor.shape)} over the memory of an "
                                "argument, which no operation gave, can't be captured, "
                                f"{user_line()}")
 
     def effect(self, name: str, x: Any) -> None:
-        """Is told of what is done to a tensor and is no operation. Raises: CaptureError where it is
-        given the memory of another one, as by `resize_` and `set_`."""
+        """Called for changes of a tensor that are no operations. Raises: CaptureError if its memory
+        is replaced, as by `resize_` and `set_`."""
         if name == "detach_" and self.knows(x):
             self.cut(x, self.variable_of(x))
         if name == "data":
@@ -204,15 +203,15 @@ class Recorder(Noter):
                                f"{user_line()}")
 
     def checked(self, name: str, values: Tensor, facts: tuple[Any, ...]) -> None:
-        """Records that elements are checked, which each run does anew."""
+        """Records a check of values, which each run repeats."""
         self.note(OpCall("check", {"values": self.variable_of(values)}, (),
                          {"name": name, "facts": facts}, user_line()))
 
     # ---- what a capture is asked
 
     def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What an operation gives, after its call was recorded. NotImplemented for one of examples
-        of a batch: what their rules do with the whole of it is recorded."""
+        """The result of an operation, after its call was recorded. NotImplemented for Batched
+        arguments: the operations of their batching rules are recorded."""
         if has_examples(args, kwargs):
             return NotImplemented
         tensors = [x for x in args if isinstance(x, Tensor)]
@@ -224,7 +223,7 @@ class Recorder(Noter):
         return super().call(op, args, kwargs)
 
     def is_number_of_node(self, x: Any) -> bool:
-        """Whether a tensor stands for a number, which a rule has of a node, such as an exponent."""
+        """Whether a tensor is a Python number that a node saved for a rule, such as an exponent."""
         return type(x) is Tensor and is_number(x) and not self.knows(x)
 
     def done(self, type: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
@@ -232,7 +231,7 @@ class Recorder(Noter):
         result = self.noted(type, inputs, function(*args, **kwargs), attributes)
         if attributes and isinstance(result, Tensor) and result.grad_fn is not None:
             for name, x in kept_attributes(result.grad_fn).items():
-                if isinstance(x, Index):             # which a rule gives to operations
+                if isinstance(x, Index):             # which rules pass to operations
                     self.parsed(x, attributes.get(name))
         return result
 
@@ -244,22 +243,22 @@ class Recorder(Noter):
 
     def write(self, op: Op | None, name: str, args: tuple[Any, ...],
               kwargs: dict[str, Any]) -> Any:
-        """Has the library do a write in place, and notes it."""
+        """Executes an in-place write, and records it."""
         if has_examples(args, kwargs):
             return NotImplemented
         refuse_out(name, kwargs)
         return self.writes.write(op, name, args, kwargs)
 
     def check_write(self, name: str, x: Tensor, given: tuple[Any, ...]) -> None:
-        """Raises: CaptureError for a write into what lasts that can't be recorded."""
+        """Raises: CaptureError for a write to a captured tensor that can't be recorded."""
 
     def sweep(self, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], **options: Any) -> Any:
-        """Has the library do a backward sweep, and notes it as a backward part."""
+        """Executes a backward sweep, and records it as a backward part."""
         return noted_sweep(self, roots, grads, **options)
 
     def composed(self, op: Op, function: Any, args: tuple[Any, ...],
                  kwargs: dict[str, Any]) -> Any:
-        """Has a composed operation done, and notes it as a call with a block."""
+        """Executes a composed operation, and records it as a call with a block."""
         if has_examples(args, kwargs):
             return NotImplemented
         with unseen():
@@ -268,14 +267,14 @@ class Recorder(Noter):
         return self.known_as(result, found)
 
     def control(self, make: Any, args: tuple[Any, ...], eager: Any) -> Any:
-        """What a call of control flow gives as eager code, once it is recorded with its blocks."""
+        """The eager result of a call of control flow, after it was recorded with its blocks."""
         with unseen():
             found = make(Builder(self.block, self), *args)
             result = eager()
         return self.known_as_branch(result, found)
 
     def known_as_branch(self, result: Any, found: Any) -> Any:
-        """The same of what control flow gave, of which some may have gradients in another run."""
+        """The results of control flow, some of which may have gradients only in another run."""
         read = {*self.block.ops[-1].reads()}
         met = [tensor for tensor, x in self.known.values() if x in read]
         self.branched += [x for x in (*met, *self.uncounted.values()) if x.requires_grad]
@@ -285,14 +284,14 @@ class Recorder(Noter):
         return self.known_as(result, found)
 
     def walked(self, starts: list[Any], since: int) -> None:
-        """Refuses a walk along what control flow did: in another run it does something else."""
+        """Raises for a walk through the graph of control flow, which differs between runs."""
         places = [gradient_place(x)[0] for x in self.branched]
         if any(place in starts for place in places) or nodes_between(starts, places, since):
             self.refuse("a derivative of control flow that is taken forward, or for a batch, can't "
                         f"be captured, {user_line()}")
 
     def function(self, cls: Any, args: tuple[Any, ...]) -> Any:
-        """Has an autograd.Function run, and notes it as a call."""
+        """Executes an autograd.Function, and records it as a call."""
         return self.function_of(cls, args, {"args": self.value(args)})
 
     def function_of(self, cls: Any, args: tuple[Any, ...], inputs: dict[str, Any]) -> Any:
@@ -316,8 +315,8 @@ class Recorder(Noter):
         return self.noted("function", inputs, result, {"function": cls})
 
     def entered(self, x: Tensor) -> Tensor:
-        """A leaf for a transform, which a program can differentiate through: a run may be of what
-        has a gradient, though the example has none."""
+        """A leaf for a transform, through which the program can be differentiated: other runs may
+        have arguments with gradients, though the example has none."""
         if type(x) is Batched:
             return Batched(self.entered(x.value), x.level)    # type: ignore[return-value]
         with unseen():
@@ -327,7 +326,7 @@ class Recorder(Noter):
         return leaf
 
     def left(self, x: Tensor) -> Tensor:
-        """A result of a transform's function, which stands for the same value of the program."""
+        """A result of a transform's function, mapped to the same variable."""
         if type(x) is Batched:
             return Batched(self.left(x.value), x.level)       # type: ignore[return-value]
         with unseen():
@@ -336,8 +335,8 @@ class Recorder(Noter):
         return found
 
     def leaving(self, name: str, tensor: Tensor) -> None:
-        """Raises: CaptureError where a number is taken of a tensor that may have another one in the
-        next run: the program computes it, or it was there before the function."""
+        """Raises: CaptureError if a number is read from a tensor whose value may differ in the next
+        run: one that the program computes, or a captured one."""
         if id(tensor) not in self.constants or self.knows(tensor):
             raise CaptureError(
                 f"{name}: the value of a tensor can't be captured as a number, {user_line()}; "
@@ -349,7 +348,7 @@ class Recorder(Noter):
 
     def noted(self, type: str, inputs: dict[str, Any], result: Any,
               attributes: dict[str, Any]) -> Any:
-        """`result`, after the call that gave it was recorded."""
+        """Records the call that gave `result`, and returns that."""
         results = result if isinstance(result, (tuple, list)) else (result,)
         line = user_line()
         if line == IMPORTING:
@@ -365,7 +364,7 @@ class Recorder(Noter):
         return result
 
     def new_variable(self, stem: str, tensor: Tensor) -> Variable:
-        """A variable of the block that stands for a tensor which was made just now."""
+        """A new variable of the block for a tensor that was just made."""
         x = self.block.new_variable(
             stem, tuple(tensor.shape), tensor.dtype,
             stop_gradient=cuts(stem) or not is_grad_enabled())
@@ -373,11 +372,11 @@ class Recorder(Noter):
         return self.know(tensor, x)
 
     def refuse(self, why: str) -> None:
-        """Is told of a call that has run, and can't be recorded."""
+        """Called for a call that has run, and can't be recorded."""
         raise CaptureError(why)
 
     def line(self) -> str:
-        """The line of user code that runs."""
+        """The current line of user code."""
         return user_line()
 
     def note(self, call: OpCall) -> None:
@@ -388,11 +387,11 @@ class Recorder(Noter):
 
 
 def with_open_sizes(call: OpCall) -> list[Variable]:
-    """The outputs of a call that have open sizes, after they were given them: those that follow
-    from elements, and those that follow from such."""
+    """The outputs of a call with open sizes, after marking them: sizes that depend on elements,
+        or on such sizes."""
     try:
         found = inferred(call) if form_of_call(call).run is not None else None
-    except Exception:                                  # it needs elements that nobody knows
+    except Exception:                                  # it needs elements, which are unknown
         found = None
     known = found if is_several(found) else [found] * len(call.outputs)
     for x, result in zip(call.outputs, known):
@@ -402,11 +401,11 @@ def with_open_sizes(call: OpCall) -> list[Variable]:
 
 
 def has_examples(args: Any, kwargs: Any) -> bool:
-    """Whether examples of a batch are among the arguments of a call, also in sequences."""
+    """Whether Batched values are among the arguments of a call, also in sequences."""
     return any([type(x) is Batched or type(x) in (tuple, list) and has_examples(x, {})
                 for x in (*args, *kwargs.values())])
 
 
 def is_whole(x: Any) -> bool:
-    """Whether a result is a tensor, and not a proxy of the examples of a batch."""
+    """Whether a result is a Tensor, and not a Batched value."""
     return issubclass(type(x), Tensor)

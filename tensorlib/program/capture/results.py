@@ -1,5 +1,5 @@
-"""Results of a captured function that are no tensors: a replay returns the same ones, or makes
-others like them."""
+"""Results of a captured function other than tensors: a replay returns the same objects, or makes
+new ones."""
 
 from collections.abc import Set
 from enum import Enum
@@ -19,26 +19,26 @@ from tensorlib.program.guards.values import MISSING, fields_of, in_class, is_mut
 from tensorlib.program.run.arena import do_meet
 from tensorlib.program.run.plan import Unplanned
 
-# What nobody can change, so that it may be returned by each replay.
+# Immutable types, whose instances each replay may return.
 KEYS = (int, float, complex, str, bytes, tuple, Enum, type, dtype, device, NoneType)
 CONSTANTS = (int, float, complex, str, bytes, range, slice, Enum, type, dtype, device, Format,
              np.generic, BuiltinFunctionType, EllipsisType, NoneType, Tensor)
 
 
 def objects_made(result: Any, arguments: Any, reads: Any) -> set[int]:
-    """The ids of those plain objects in a result that the call made, of classes that were there
-    before: each replay makes others."""
+    """The ids of the plain objects in a result that the call made, of classes from before the call:
+    each replay makes new ones."""
     given = set(map(id, things_in(arguments)))
     return plain_objects(result, lambda x: id(x) not in given and (
         not reads.is_old(x) and reads.is_old(type(x))))
 
 
 def refuse_to_return(result: Any, arguments: Any, objects: Set[int]) -> None:
-    """Raises: Unplanned where a result is no tensor, number or the like, nor a plain container of
-    these, nor an argument, nor an object that is made anew, which `objects` has the ids of.
+    """Raises: Unplanned unless a result consists of tensors, numbers and the like, plain containers
+    of these, arguments, and objects that replays make anew, whose ids are in `objects`.
 
-    A generator runs once; who is given a list, or an object, may change it, or look whether it is
-    that of an argument.
+    A generator can run only once, and the caller may change a list or an object, or compare it
+    with an argument by identity.
     """
     given = things_in(arguments)
     alike = {id(x) for x in given if issubclass(type(x), (list, dict)) or is_mutable_value(x)
@@ -56,7 +56,7 @@ def refuse_to_return(result: Any, arguments: Any, objects: Set[int]) -> None:
 
 
 def is_constant(x: Any) -> bool:
-    """Whether a result is one that replays can give: a plain container, or what never changes."""
+    """Whether replays can return a result: it is a plain container, or immutable."""
     kind = type(x)
     if issubclass(kind, (dict, list)):
         return kind is dict or kind is list
@@ -66,8 +66,8 @@ def is_constant(x: Any) -> bool:
 
 
 def things_in(value: Any, objects: Set[int] = frozenset()) -> list[Any]:
-    """A value, and if it is a container, or one of these objects, all that is in it; what is there
-    twice is gone into once."""
+    """A value and, if it is a container or one of these objects, everything nested in it; each
+    object is entered once."""
     found, inside = [value], set()
     for x in found:
         if (id(x) in objects or issubclass(type(x), CONTAINERS)) and id(x) not in inside:
@@ -93,14 +93,15 @@ def refuse_by_age(result: Any, reads: Any, objects: Set[int]) -> None:
 
 
 def has_attributes(x: Any) -> bool:
-    """Whether something may be told apart from its like by what somebody puts into it."""
+    """Whether an object is mutable, so that its identity matters."""
     return issubclass(type(x), (type, FunctionType, BuiltinFunctionType)) or (
         in_class(type(x), "__dict__") is not MISSING)
 
 
 def refuse_views(result: Any, given: list[Tensor]) -> None:
-    """Raises: Unplanned where a part of a function gives a view that has a gradient of what it is
-    given, or gives: the next part may write into it, and into what a replay gives nobody may."""
+    """Raises: Unplanned if a part of a split function returns a view, with a gradient, of an
+    argument or another result: the next part may write to it, which is not possible for results of
+    replays."""
     places = {storage_of(x) for x in given}
     found = {id(x): x for x in things_in(result) if issubclass(type(x), Tensor) and x.requires_grad
              and not any(x is y for y in given)}

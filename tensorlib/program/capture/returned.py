@@ -1,8 +1,7 @@
-"""What a captured function returns, taken apart: its leaves, and what makes it anew of others.
+"""The result of a captured function as leaves and a structure that rebuilds it from other leaves.
 
-A replay runs no code of the user's to make an object of a class written in Python: it gives a new
-one the items, the attributes and the slots that the object of the captured call has, as
-`copy.copy` does.
+A replay runs no user code to make an object of a class written in Python: a new object gets the
+items, attributes and slots of that of the captured call, as by `copy.copy`.
 """
 
 from collections import OrderedDict
@@ -23,7 +22,7 @@ CONTAINERS = dict, list, tuple
 
 
 def is_plain_object(x: Any) -> bool:
-    """Whether an object is no more than its items, as of a dict or a list, and its attributes."""
+    """Whether an object consists only of its items, if it is a dict or list, and its attributes."""
     kind = type(x)
     if kind is OrderedDict or kind is SimpleNamespace:
         return True
@@ -33,7 +32,7 @@ def is_plain_object(x: Any) -> bool:
 
 
 def slots_of(x: Any) -> dict[MemberDescriptorType, Any]:
-    """What is in the slots of an object, by the descriptors that read and write them."""
+    """The values of the slots of an object, by their descriptors."""
     found = {}
     for cls in type(x).__mro__:
         for slot in () if is_foreign(cls) else vars(cls).values():
@@ -46,7 +45,7 @@ def slots_of(x: Any) -> dict[MemberDescriptorType, Any]:
 
 
 def keys_and_items(x: Any) -> tuple[tuple[Any, ...], list[Any]]:
-    """The keys of a dict, or none, and its values or what another container has in it."""
+    """The keys of a dict and its values; of another container no keys, and its items."""
     if issubclass(type(x), dict):
         items = items_of(x)
         return tuple(items), list(items.values())
@@ -54,13 +53,13 @@ def keys_and_items(x: Any) -> tuple[tuple[Any, ...], list[Any]]:
 
 
 def parts_of(x: Any, is_object: bool) -> list[Any]:
-    """What a container has in it, and of an object its attributes and slots, too."""
+    """The items of a container; of an object also its attributes and slots."""
     found = keys_and_items(x)[1]
     return [*found, *vars_of(x).values(), *slots_of(x).values()] if is_object else found
 
 
 def plain_objects(result: Any, wanted: Callable[[Any], bool] = lambda x: True) -> set[int]:
-    """The ids of the plain objects in a result that are wanted, and in those, however deep."""
+    """The ids of the wanted plain objects in a result, at any depth."""
     found, seen, waiting = set(), set(), [result]
     while waiting:
         x = waiting.pop()
@@ -76,9 +75,9 @@ def plain_objects(result: Any, wanted: Callable[[Any], bool] = lambda x: True) -
 
 
 class Recipe(NamedTuple):
-    """How a container or an object is made: its parts are recipes, too.
+    """How a container or an object is rebuilt: its parts are recipes, too.
 
-    number: by which other recipes have it once more.
+    number: by which other recipes refer to the same object.
     """
 
     kind: type
@@ -89,7 +88,7 @@ class Recipe(NamedTuple):
     slots: dict[MemberDescriptorType, Any]
 
     def made(self, leaves: Iterator[Any], others: dict[int, Any]) -> Any:
-        """It with the next of the leaves. others: what was made before, by its number."""
+        """Rebuilds it with the next of the leaves. others: objects made before, by number."""
         items = [made(x, leaves, others) for x in self.items]
         kind = self.kind
         if issubclass(kind, tuple):
@@ -111,14 +110,14 @@ class Recipe(NamedTuple):
 
 
 def made(recipe: Any, leaves: Iterator[Any], others: dict[int, Any]) -> Any:
-    """What a recipe, the number of another one, or None for the next leaf, makes."""
+    """The object of a recipe, of the number of another one, or None: the next leaf."""
     if recipe is None:
         return next(leaves)
     return others[recipe] if type(recipe) is int else recipe.made(leaves, others)
 
 
 class Anew(Structure):
-    """The structure of a result with objects in it."""
+    """The structure of a result that contains objects."""
 
     def __init__(self, recipe: Recipe, count: int):
         super().__init__(Anew)
@@ -140,8 +139,8 @@ class Anew(Structure):
 def flatten_result(result: Any, objects: Set[int]) -> tuple[list[Any], Structure]:
     """The leaves of a result in order, and its structure.
 
-    objects: the ids of those that are to be made anew, and are no leaves.
-    Raises: Unplanned for one that contains itself.
+    objects: the ids of objects that are rebuilt, and so are no leaves.
+    Raises: Unplanned for a result that contains itself.
     """
     taker = Taker(objects)
     recipe = taker.recipe_of(result)
@@ -149,14 +148,14 @@ def flatten_result(result: Any, objects: Set[int]) -> tuple[list[Any], Structure
 
 
 class Taker:
-    """Takes a result apart. What is in it twice will be one thing in what is made, too."""
+    """Flattens a result, preserving the identity of objects that occur several times."""
 
     def __init__(self, objects: Set[int]):
         self.objects = objects
         self.leaves: list[Any] = []
-        self.needed = False                       # since there is an object, or something twice
-        self.numbers: dict[int, int] = {}         # of what was taken apart, by its id
-        self.around: set[int] = set()             # the ids of what is being taken apart
+        self.needed = False                       # there is an object, or one that occurs twice
+        self.numbers: dict[int, int] = {}         # of flattened objects, by id
+        self.around: set[int] = set()             # the ids of objects being flattened
 
     def recipe_of(self, x: Any) -> Any:
         """The recipe of a value; None for a leaf."""

@@ -16,14 +16,14 @@ from tensorlib.program.program import Program
 def trace(f: Callable[..., Any], *examples: Any) -> Program:
     """The program of `f`, a function or a module, which runs once, on the `examples`.
 
-    Tensors among the arguments, also in nested containers, become the program's inputs; all else is
-    taken as it is. Tensors that `f` takes from outside become persistable variables, which share
-    their memory: parameters, where they require a gradient. What is written to them is written
-    again by each run; numbers that are drawn are drawn anew.
+    Tensors among the arguments, also in nested containers, become the program's inputs; other
+    arguments become constants. Tensors that `f` captures become persistable variables, which share
+    their memory: parameters, if they require a gradient. Each run repeats the writes to them, and
+    draws new random numbers.
 
-    `p(*inputs)` gives what `f` gives for inputs of the same shapes and dtypes, with the same bits.
-    Raises: CaptureError, with the line, where `f` does what depends on elements in Python: `if x >
-    0`, `x.item()`, `x.numpy()`; TypeError for a Variable among the examples; what `f` raises.
+    `p(*inputs)` returns the results of `f` for inputs of the same shapes and dtypes, bit for bit.
+    Raises: CaptureError, with the line, if Python code of `f` depends on elements: `if x > 0`,
+    `x.item()`, `x.numpy()`; TypeError for a Variable among the examples; errors of `f`.
 
     >>> from tensorlib import program
     >>> p = program.trace(lambda x: (x * 2).tanh().sum(), tensorlib.ones(3))
@@ -61,7 +61,7 @@ def trace(f: Callable[..., Any], *examples: Any) -> Program:
 
 
 def argument_names(f: Callable[..., Any], examples: tuple[Any, ...]) -> list[str]:
-    """A name for each leaf of the examples: that of the parameter of `f`, if it is a tensor."""
+    """A name for each leaf of the examples: that of its parameter of `f`, if it is a tensor."""
     try:
         parameters = list(signature(f).parameters.values())
     except (TypeError, ValueError):

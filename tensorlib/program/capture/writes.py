@@ -1,10 +1,10 @@
 """In-place writes, and how a capture records them.
 
-A write into a tensor that the captured function made is no write in the program: the new value is a
-new variable, the base of a view becomes a variable with the view put in, and other views of it are
-taken again when they are next read. So each variable keeps its value for a backward part. A write
-into a tensor from before the function ran (parameters, running means) is recorded as a write, which
-is an effect of the function.
+A write to a tensor that the captured function made is no write in the program: the new value is a
+new variable (functionalisation), the base of a view becomes a variable with the view written into
+it, and other views of it are taken again when they are next read. So each variable keeps its value
+for a backward part. A write to a tensor from before the function ran (parameters, running means) is
+recorded as a write, which is an effect of the function.
 """
 
 from typing import Any
@@ -26,24 +26,24 @@ from tensorlib.program.ir.model import OpCall, Variable
 
 
 class Writes:
-    """What a recorder knows of tensors that were written."""
+    """The state of a recorder about tensors that were written."""
 
     def __init__(self, recorder: Any):
         self.recorder = recorder
-        self.lasting: set[int] = set()           # memory that was there before, and was written
-        self.by_data: set[int] = set()           # of that, by way of what `data` gave
-        self.based: dict[int, Variable] = {}     # of a view: its base's value when it was taken
+        self.lasting: set[int] = set()           # memory from before the call that was written
+        self.by_data: set[int] = set()           # the part of it that was written through `data`
+        self.based: dict[int, Variable] = {}     # a view's base value when taken
 
     # ---- views
 
     def taken(self, tensor: Tensor) -> None:
-        """Notes which value of its base a view was taken from."""
+        """Records the value of its base from which a view was taken."""
         base = tensor._base
         if base is not None and id(base) in self.recorder.known:
             self.based[id(tensor)] = self.recorder.known[id(base)][1]
 
     def present(self, tensor: Tensor, x: Variable) -> Variable:
-        """The variable of a tensor now; a view whose base was written is taken from that anew."""
+        """The current variable of a tensor; a view whose base was written is taken again."""
         base = tensor._base
         if base is None or id(tensor) not in self.based:
             return x
@@ -51,9 +51,9 @@ class Writes:
         return x if self.based[id(tensor)] is whole else self.retaken(tensor, x, base, whole)
 
     def retaken(self, tensor: Tensor, x: Variable, base: Tensor, whole: Variable) -> Variable:
-        """The variable of a view, which was `x`, as the part of its base's present value.
+        """The variable of a view, formerly `x`, taken from the current value of its base.
 
-        It has a gradient where it had one when it was taken, be it read under no_grad now.
+        It has a gradient if it had one when it was taken, even if it is read under no_grad now.
         """
         self.require_sizes(whole)
         self.based[id(tensor)] = whole
@@ -65,8 +65,8 @@ class Writes:
             "place": place_in(base, shown)}, x.stop_gradient, tensor)
 
     def require_sizes(self, whole: Variable) -> None:
-        """Raises: CaptureError for a value whose sizes, and with them the place of a view in it,
-        may be others in another run."""
+        """Raises: CaptureError for a value whose sizes, and so the position of a view in it, may
+        differ in another run."""
         if None in whole.shape:
             raise CaptureError("a view of what has a size that depends on elements can't be "
                                "captured where one of the two is written, "
@@ -75,7 +75,7 @@ class Writes:
     # ---- complex numbers and their parts
 
     def in_parts(self, x: Variable, tensor: Tensor) -> tuple[Variable, Tensor]:
-        """Complex numbers, a variable and its tensor, as pairs of parts; real ones as they are."""
+        """A complex variable and its tensor viewed as real pairs; real ones themselves."""
         if not tensor.dtype.is_complex:
             return x, tensor
         shown = as_real(tensor)
@@ -84,7 +84,8 @@ class Writes:
 
     def made(self, type: str, inputs: dict[str, Any], shown: Tensor, attributes: dict[str, Any],
              stop_gradient: bool, tensor: Tensor) -> Variable:
-        """The new variable of a tensor, which a call gives, or gives the pairs of, as `shown`."""
+        """The new variable of a tensor that a call returns, or whose pairs it returns, as
+        `shown`."""
         if shown is not tensor:
             pairs = self.aside(type, inputs, shown, attributes, stop_gradient)
             type, inputs, attributes = operations.view_as_complex.name, {"input": pairs}, {}
@@ -103,8 +104,7 @@ class Writes:
     # ---- writes
 
     def write(self, op: Op | None, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Has the library do a write in place, notes it, and returns the tensor that was written.
-        """
+        """Executes an in-place write, records it, and returns the tensor that was written."""
         x = args[0]
         before = self.recorder.variable_of(x)
         if x._base is not None:
@@ -150,8 +150,8 @@ class Writes:
         return x
 
     def may_have_gradient(self, x: Tensor) -> bool:
-        """Whether a tensor that the function made has a gradient, or would have one if another
-        branch were taken."""
+        """Whether a tensor that the function made has a gradient, possibly only in another
+        branch."""
         if self.recorder.unsure and id(x) in self.recorder.known:
             return not self.recorder.known[id(x)][1].stop_gradient and has_gradients(x.dtype)
         return x.grad_fn is not None
@@ -159,7 +159,7 @@ class Writes:
     def as_new(self, call: OpCall, x: Tensor, casts: bool) -> None:
         """Records a write as a new value of the tensor, and of the one it is a view of.
 
-        casts: what is written is computed in another dtype, so that it goes onto a copy.
+        casts: the written value is computed in another dtype, so it is copied.
         """
         made = copied(call) if casts else value_of_write(call)
         fresh = self.noted(made.type, made.inputs, x, made.attributes)
@@ -168,14 +168,14 @@ class Writes:
         self.spread(x, fresh)
 
     def spread(self, x: Tensor, fresh: Variable) -> None:
-        """Records what becomes of the tensor that `x` is a view of."""
+        """Records the new value of the base of `x`."""
         base = x._base
         if base is not None:
             fresh = self.put_in(fresh, x, base)
         self.spread_to_aliases(x if base is None else base, fresh)
 
     def put_in(self, value: Variable, x: Tensor, base: Tensor) -> Variable:
-        """The new variable of a base whose view `x` became a value."""
+        """The new variable of a base after its view `x` got a new value."""
         whole = self.recorder.known[id(base)][1]
         self.require_sizes(whole)
         shown = base
@@ -187,8 +187,8 @@ class Writes:
             "place": place_in(shown, x)}, stops, base)
 
     def spread_to_aliases(self, base: Tensor, fresh: Variable) -> None:
-        """Records what becomes of other tensors over the memory of one that was written: of what
-        `detach` gave, and of what it was given."""
+        """Records the new values of other tensors over the memory of one that was written: results
+        and arguments of `detach`."""
         for other in self.recorder.by_storage.get(storage_of(base), ()):
             if other is base:
                 continue
@@ -212,7 +212,7 @@ class Writes:
 
 
 def run(op: Op | None, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Has the library do a write."""
+    """Executes a write."""
     if name == "setitem":
         x, values, key = args
         x[key] = values
@@ -223,7 +223,7 @@ def run(op: Op | None, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def may_share_elements(x: Tensor) -> bool:
-    """Whether two elements may lie in one place, as those of an expanded tensor do."""
+    """Whether two elements may share an address, as in an expanded tensor."""
     reach = 1
     for stride, size in sorted((abs(stride), size) for size, stride in zip(x.shape, x.stride())):
         if size > 1 and stride < reach:
@@ -233,7 +233,6 @@ def may_share_elements(x: Tensor) -> bool:
 
 
 def place_in(base: Tensor, view: Tensor) -> tuple[Any, ...]:
-    """Where a view lies in its base: sizes, strides and offset, and strides and offset of the base.
-    """
+    """The sizes, strides and offset of a view in its base, and strides and offset of the base."""
     return (tuple(view.shape), view.stride(), view.storage_offset(), base.stride(),
             base.storage_offset())

@@ -271,6 +271,7 @@ def bound_input(target: Block, name: str, like: Variable) -> Variable:
 
 
 def is_stack(x: Any) -> bool:
+    """Whether a loop keeps a value of each of its turns in this variable."""
     return type(x) is Variable and x.stack
 
 

@@ -1,12 +1,12 @@
-"""The IR: programs, blocks, calls of operations, variables. Plain data, without a way to run it.
+"""The IR: programs, blocks, calls of operations and variables, as plain data.
 
 A `Program` has a list of `Block`s, of which the first is its own; the others belong to operations
-of control flow. A block has `OpCall`s in the order in which they run, and `Variable`s by name. A
-name is used once in a program. An operation reads variables of its block or of the blocks around
-it, and writes those of its own block.
+of control flow. A block has `OpCall`s in the order in which they run, and `Variable`s by name.
+Names are unique in a program. An operation reads variables of its block or of enclosing blocks, and
+writes those of its own block.
 """
 
-# Annotations stay text: Python 3.14 would look `int` up in the class, which has a method `int`.
+# Annotations stay strings: Python 3.14 would find the method `int` of the class for `int`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -20,15 +20,15 @@ from tensorlib.program.ir.nested import gather, gather_values, has_type, look_fo
 
 
 class Variable:
-    """A value in a program: its name, its shape and dtype, and for what lasts, the Tensor itself.
+    """A value in a program: its name, shape and dtype and, if it is persistable, its Tensor.
 
     shape: a tuple of ints; None for a size that is known only when the program runs.
-    persistable: it lasts from run to run and has a `value`, a Tensor: a parameter or a constant.
+    persistable: a parameter or a constant, whose `value`, a Tensor, is kept between runs.
     trainable: a parameter, which `append_backward` differentiates by default.
-    stop_gradient: no gradient passes it.
-    fixed: its value was made of numbers by the program itself, and stays.
-    recorded: what it stands for while a program is captured may require a gradient.
-    stack: it holds one value for each step of a loop, of which the first dim is the number.
+    stop_gradient: gradients are not propagated through it.
+    fixed: a constant that the program made of numbers.
+    recorded: during a capture, its tensor may require a gradient.
+    stack: it holds one value for each step of a loop, along the first dim.
     block: where it is defined.
     """
 
@@ -44,10 +44,10 @@ class Variable:
         self.stop_gradient, self.value, self.block = stop_gradient, value, block
         self.stack = self.fixed = False
         self.recorded = not stop_gradient
-        self.twin = None                  # a tensor without elements of its shape, once asked for
+        self.twin = None                  # a tensor on `meta` of its shape, made when needed
 
-    # isinstance(x, Tensor) holds, as traced code asks for it (variable_methods.py). A subclass of
-    # Tensor would have elements that kernels would read.
+    # isinstance(x, Tensor) is true, since traced code tests for it (variable_methods.py). A
+    # subclass of Tensor would need elements that kernels could read.
     __class__ = property(lambda self: Tensor)       # type: ignore[assignment]
 
     def __repr__(self) -> str:
@@ -60,11 +60,11 @@ class OpCall:
     type: the operation's name: one of the registry's; `NAME_gradient` for the backward operation of
         NAME, to any order; `NAME_` for a write in place; or one that only programs have
         (call_types.py).
-    inputs: by the names of the operation's arguments. A Variable; a Python number, which promotes
-        as in an expression; None; or a tuple of these where the operation takes a sequence.
-    outputs: the Variables that it writes, in order; None for a result that nobody needs.
-    attributes: what else the operation takes, by name: numbers, strings, dtypes, tuples, slices,
-        Blocks (of control flow) and, inside of these, Variables (positions of an index, say).
+    inputs: by the names of the operation's arguments: a Variable; a Python number, which promotes
+        as in an expression; None; or a tuple of these, if the operation takes a sequence.
+    outputs: the Variables that it writes, in order; None for an unused result.
+    attributes: the other arguments by name: numbers, strings, dtypes, tuples, slices, Blocks (of
+        control flow) and, nested in these, Variables (positions of an index, say).
     line: "file.py:12", the line of user code that it came from, or "".
     """
 
@@ -99,7 +99,7 @@ class OpCall:
 
     @property
     def in_place(self) -> bool:
-        """Whether it writes over the elements of its first input, which is its output as well."""
+        """Whether it is in-place: its first input, which it overwrites, is its output as well."""
         return self.type.endswith("_")
 
     def __repr__(self) -> str:
@@ -111,11 +111,11 @@ class OpCall:
 class Block:
     """A list of calls, `ops`, that run one after the other, and the `variables` they define.
 
-    index: its place among the program's blocks. parent: the block around it, None for the first.
+    index: its index in the program's blocks. parent: the enclosing block, None for the first.
     forward: for a block of a backward part, the block whose gradients it computes, else None.
     scope: the block whose variables it has: itself, or the one that it is a copy of.
-    inputs: the variables that the operation it belongs to sets before it runs (for the first block:
-    those that are fed). outputs: those that this operation takes when it has run.
+    inputs: the variables that its operation sets before it runs (for the first block: those that
+    are fed). outputs: those that its operation reads after it has run.
     """
 
     def __init__(self, program: Any, index: int, parent: Block | None = None,
@@ -134,14 +134,14 @@ class Block:
 
     def new_variable(self, stem: str, shape: tuple[int | None, ...], dtype: DType,
                      **facts: Any) -> Variable:
-        """A new variable of this block, named `stem`, or `stem_1` and so on where that is taken."""
+        """A new variable of this block, named `stem`, or `stem_1` and so on if that is taken."""
         x = Variable(self.program.new_name(stem), shape, dtype, block=self, **facts)
         self.variables[x.name] = x
         return x
 
     def new_persistable(self, name: str, value: Tensor, kind: str) -> Variable:
-        """A new variable that lasts; without a name it has that of its value, or is called a
-        parameter, or what its `kind` is."""
+        """A new persistable variable; by default its name is that of its value, "parameter", or its
+        `kind`."""
         trainable = value.requires_grad and value.is_leaf
         name = name or getattr(value, "name", None) or ("parameter" if trainable else kind)
         return self.new_variable(
@@ -149,7 +149,7 @@ class Block:
             stop_gradient=not value.requires_grad, value=value)
 
     def find(self, name: str) -> Variable | None:
-        """The variable of this name in this block or one around it; None where there is none."""
+        """The variable of this name in this block or an enclosing one, or None."""
         block: Block | None = self
         while block is not None:
             if name in block.variables:
@@ -158,7 +158,7 @@ class Block:
         return None
 
     def reads(self) -> Iterator[Variable]:
-        """The variables of blocks around this one that it reads, each once."""
+        """The variables of enclosing blocks that it reads, each once."""
         seen: set[Variable] = set()
         for x in (*(x for call in self.ops for x in call.reads()), *self.outputs):
             if x is not None and x not in seen and x.block is not None and not x.block.is_in(self):
@@ -166,14 +166,14 @@ class Block:
                 yield x
 
     def is_in(self, other: Block) -> bool:
-        """Whether this block has the variables of `other`, or lies within it."""
+        """Whether this block is `other`, has its variables, or is nested in it."""
         block: Block | None = self
         while block is not None and block.scope is not other.scope:
             block = block.parent
         return block is not None
 
     def copy(self) -> Block:
-        """A block with the same variables and calls, whose lists can be changed apart."""
+        """A block with the same variables and calls in lists of its own."""
         made = Block(self.program, self.index, self.parent, self.forward)
         made.scope, made.variables = self.scope, self.variables
         made.ops = apart(self.ops)
@@ -205,7 +205,7 @@ def apart(calls: Iterable[OpCall]) -> list[OpCall]:
 
 
 def check_program(name: str, program: Any) -> None:
-    """Raises: TypeError for what is no Program, told by its blocks."""
+    """Raises: TypeError for what is not a Program, recognised by its blocks."""
     blocks = getattr(program, "blocks", None)
     if not (isinstance(blocks, list) and blocks and isinstance(blocks[0], Block)):
         raise TypeError(f"{name}: takes a Program, got {type_name(program)}")
@@ -230,7 +230,7 @@ def variables_in(value: Any) -> list[Variable]:
 
 
 def place_of(x: Any, values: Any) -> int:
-    """Where a variable stands among values, -1 where it does not. (`==` is an operation.)"""
+    """The index of a variable in values, or -1. (`==` is an operation, so `in` can't be used.)"""
     for place, value in enumerate(values):
         if value is x:
             return place

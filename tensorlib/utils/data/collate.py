@@ -87,6 +87,10 @@ def like_sequence(first: Sequence[Any], made: list[Any]) -> Any:
 
 
 def stacked(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> Tensor:
+    """The tensors stacked along a new first dim.
+
+    Raises: RuntimeError for tensors of several shapes.
+    """
     shapes = {tuple(example.shape) for example in batch}
     if len(shapes) > 1:
         raise RuntimeError(
@@ -96,6 +100,10 @@ def stacked(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> Tensor:
 
 
 def stacked_arrays(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
+    """The arrays stacked as tensors.
+
+    Raises: TypeError for arrays of texts, dates or objects.
+    """
     if np.asarray(batch[0]).dtype.kind not in "biuf":
         raise TypeError("default_collate: batch must contain tensors, numpy arrays, numbers, dicts "
                         f"or lists; found an array of {np.asarray(batch[0]).dtype}")
@@ -103,11 +111,13 @@ def stacked_arrays(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
 
 
 def numbers(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
+    """A tensor of numbers: floats in float64, ints in int64."""
     dtype = tl.float64 if isinstance(batch[0], float) else None
     return tl.tensor(list(batch), dtype=dtype)
 
 
 def as_they_are(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
+    """The batch itself."""
     return batch
 
 

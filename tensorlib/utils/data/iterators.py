@@ -125,6 +125,7 @@ class Epoch(Iterator[Any]):
 
 
 def length_or_none(loader: Any) -> int | None:
+    """The number of batches, or None for a data set without a length."""
     try:
         return len(loader)
     except (TypeError, NotImplementedError):

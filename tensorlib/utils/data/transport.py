@@ -115,6 +115,7 @@ def starts_of(sizes: Sequence[int]) -> list[int]:
 
 
 def write_all(memory: int, parts: Sequence[memoryview]) -> None:
+    """Writes the parts to a file in memory, each at its aligned place."""
     starts = starts_of([part.nbytes for part in parts])
     os.ftruncate(memory, starts[-1])
     for start, part in zip(starts, parts):

@@ -128,6 +128,7 @@ def run(channel: Channel, plan: Plan, id: int) -> None:
 
 
 def answer(channel: Channel, epoch: int, reply: Reply, place: str) -> None:
+    """Sends a reply, or the error of pickling it. Raises: OSError if nobody reads."""
     try:
         channel.send(epoch, reply)
     except OSError:

@@ -55,6 +55,7 @@ def tensor_proto(array: Array) -> Any:
 
 
 def text_proto(texts: Sequence[str]) -> Any:
+    """A vector of texts as TensorBoard has tensors."""
     shape = protos().TensorShapeProto
     return protos().TensorProto(
         dtype="DT_STRING", string_val=[text.encode() for text in texts],
@@ -62,6 +63,7 @@ def text_proto(texts: Sequence[str]) -> Any:
 
 
 def scalar(tag: str, value: Any, new_style: bool, double_precision: bool) -> Any:
+    """The summary of a number."""
     found = number_of("add_scalar", value)
     if not new_style:
         return of_value(tag, simple_value=found)
@@ -94,6 +96,10 @@ def histogram(tag: str, values: Any, bins: Any, max_bins: int | None) -> Any:
 
 def raw_histogram(tag: str, low: Any, high: Any, num: Any, total: Any, squares: Any, limits: Any,
                   counts: Any) -> Any:
+    """The summary of a histogram that is given by its bounds and counts.
+
+    Raises: ValueError for numbers of both that differ.
+    """
     if len(limits) != len(counts):
         raise ValueError("add_histogram_raw: bucket_limits and bucket_counts differ in length: "
                          f"{len(limits)} and {len(counts)}")
@@ -157,6 +163,10 @@ def mesh(tag: str, vertices: Any, colors: Any, faces: Any, config: Any) -> Any:
 
 
 def audio(tag: str, samples: Any, rate: int) -> Any:
+    """The summary of a sound of one channel, as a WAV file.
+
+    Shapes: (L,) or (1, L). Raises: ValueError for others.
+    """
     array = array_of("add_audio", samples).squeeze()
     if array.ndim != 1:
         raise ValueError(f"add_audio: a sound is (L,) or (1, L), got {array.shape}")
@@ -166,6 +176,7 @@ def audio(tag: str, samples: Any, rate: int) -> Any:
 
 
 def text(tag: str, words: str) -> Any:
+    """The summary of a text, which is shown as Markdown."""
     return of_value(f"{tag}/text_summary", tensor=text_proto([words]), metadata=plugin("text"))
 
 
@@ -188,6 +199,7 @@ def pr_curve(tag: str, labels: Any, predictions: Any, num_thresholds: int, weigh
 
 def raw_pr_curve(tag: str, tp: Any, fp: Any, tn: Any, fn: Any, precision: Any, recall: Any,
                  num_thresholds: int) -> Any:
+    """The summary of a precision-recall curve that is given by its counts."""
     rows = [array_of("add_pr_curve_raw", each).astype(np.float32)
             for each in (tp, fp, tn, fn, precision, recall)]
     data = protos().PrCurvePluginData(version=0, num_thresholds=min(num_thresholds,

@@ -29,6 +29,7 @@ LARGEST = 1 << 30                # bytes of a file; the largest one of the datab
 
 
 def no_storage(name: Any) -> Any:
+    """Raises LoadError: the pickles of the data set refer to nothing outside of them."""
     raise LoadError("the pickle refers to something outside of it")
 
 
@@ -184,6 +185,7 @@ class CIFAR100(CIFAR10):
 
 
 def in_folder(folder: Path) -> Callable[[str], bytes | None]:
+    """A function that reads a file in the folder, and gives None if there is none."""
     def read(name: str) -> bytes | None:
         path = folder / name
         return path.read_bytes() if path.is_file() else None
@@ -208,6 +210,7 @@ def in_archive(path: Path, base: str) -> Callable[[str], bytes | None]:
 
 
 def required(dataset: VisionDataset, name: str, read: Callable[[str], bytes | None]) -> bytes:
+    """The content of a file of the data set. Raises: RuntimeError if it is missing."""
     content = read(name)
     if content is None:
         raise RuntimeError(f"{type(dataset).__name__}: Dataset not found: {name} is missing")

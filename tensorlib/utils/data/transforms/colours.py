@@ -25,6 +25,7 @@ LUMA = (0.2989, 0.587, 0.114)        # how bright red, green and blue are to the
 
 def require_factor(name: str, factor: float, low: float = 0.0,
                    high: float = float("inf")) -> None:
+    """Raises ValueError for a factor outside these bounds."""
     if not low <= factor <= high:
         raise ValueError(f"{name}: the factor must be from {low} to {high}, got {factor}")
 

@@ -1,4 +1,4 @@
-"""The door: the entrance of calls that something intercepts or observes, with parsed arguments.
+"""Dispatch of calls that something intercepts or observes, with parsed arguments.
 
 Each way to call an operation (operator, method, function, in place, `out=`) parses its arguments
 and tests `watched`, one integer. If that is 0 the call runs directly; otherwise it comes here.
@@ -16,11 +16,11 @@ from tensorlib._core.tensor.tensor cimport Tensor
 
 cdef object interpreted(object op, str name, tuple args, dict kwargs, plain_call run, object what,
                         int n=-1):
-    """What a call gives that something observes: an interpreter, the device `meta`, a profile.
+    """The result of a call that may be intercepted: by interpreters, the device `meta`, a profile.
 
-    op: its record; None for what no interpreter is offered as a whole. name: that of the form that
-    was called. `args` are canonical: tensors, then attributes. Where nothing steps in,
-    `run(what, args, kwargs)` does the call. n: how many arguments decide on the device, -1: all.
+    op: the record; None for what is not offered to interpreters as a whole. name: of the form that
+    was called. `args` are canonical: tensors, then attributes. If nothing intercepts the call,
+    `run(what, args, kwargs)` executes it. n: how many arguments decide the device; -1: all.
     """
     if watched & watch.OVERRIDES and op is not None:
         done = overridden_form(op, name, args, kwargs)
@@ -34,8 +34,8 @@ cdef object interpreted(object op, str name, tuple args, dict kwargs, plain_call
 
 
 cdef object offered_method(object op, str name, tuple args, dict kwargs):
-    """What is made of a method of tensors that has no record, as `detach`: NotImplemented, where
-    neither a subclass nor an interpreter does it."""
+    """The result of a method of Tensor without a record, such as `detach`, by a subclass or an
+    interpreter; NotImplemented if neither handles it."""
     if watched & watch.OVERRIDES:
         done = overridden(getattr(Tensor, name), args, kwargs)
         if done is not NotImplemented:
@@ -44,15 +44,15 @@ cdef object offered_method(object op, str name, tuple args, dict kwargs):
 
 
 cdef object called_whole(object function, tuple args, dict kwargs):
-    """What an interpreter, or a class that takes part, makes of a call of a public function before
-    its arguments are checked: NotImplemented, where there is none."""
+    """The result of a public function by an interpreter or an overriding class, before the
+    arguments are checked; NotImplemented if none handles it."""
     done = called(function, args, kwargs) if watched & watch.FUNCTIONS else NotImplemented
     return overridden(function, args, kwargs) if done is NotImplemented else done
 
 
 cdef object executed(object op, str name, tuple args, dict kwargs, plain_call run, object what,
                      int n=-1):
-    """What a call gives that no interpreter does: it is observed, and may have no memory."""
+    """The result of a call that no interpreter handles: profiled, and on `meta` if that applies."""
     cdef list event = None
     if observing:
         event = begin_event(form_of(op, name, kwargs), tensors_of(op, args))
@@ -70,12 +70,12 @@ cdef object executed(object op, str name, tuple args, dict kwargs, plain_call ru
 
 
 cdef str form_of(object op, str name, dict kwargs):
-    """What a profile calls a call: an element-wise one with `out=` writes as that in place does."""
+    """The name of a call in a profile: element-wise ones with `out=` count as in-place ones."""
     return name + "_" if kwargs and "out" in kwargs and op is not None and op.elementwise else name
 
 
 cdef object tensors_of(object op, tuple args):
-    """The arguments of a call whose shapes a profile notes: the operation's tensors."""
+    """The arguments whose shapes a profile records: the tensors of the operation."""
     if op is None or op.linearity == "composite":
         return ()
     return args[0] if op.variadic else args[:len(op.arguments)]
