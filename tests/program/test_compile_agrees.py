@@ -55,7 +55,6 @@ WARNED = {
     "size of what it gives": "nonzero unique where_of_one_argument",
     "Generator": "own_generator_inside",
     "manual_seed": "manual_seed_inside",
-    "run once more for its gradient": "custom_function",
     "tolist": "list_of_a_row losses",
 }
 EAGER = {name: word for word, names in WARNED.items() for name in names.split()}

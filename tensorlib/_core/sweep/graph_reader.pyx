@@ -105,9 +105,9 @@ def saved_ids(list roots, int64_t since):
     return found
 
 
-def savers_above(list roots, int64_t since):
+def savers_above(list roots, int64_t since, list ends=[]):
     """Which nodes whose gradients need what they saved lie between the tensors `roots` and each
-    place that their graph leads to, a node from before `since` or a leaf.
+    place that their graph leads to, a node from before `since`, one of `ends`, or a leaf.
 
     First the names of these nodes, oldest first, and a number that has a bit for each whose values
     were let go of; then for each root, by the place, a number that has a bit for each on the ways;
@@ -118,7 +118,7 @@ def savers_above(list roots, int64_t since):
     cdef Node node
     cdef object bit = 1, gone = 0        # there may be more nodes than bits in a number of C's
     cdef int i
-    for node in sorted(nodes_below([gradient_node(x) for x in roots], [], since, False)[0],
+    for node in sorted(nodes_below([gradient_node(x) for x in roots], ends, since, False)[0],
                        key=age):
         if keeps_for_gradients(node):
             bits[node] = bit
@@ -127,13 +127,14 @@ def savers_above(list roots, int64_t since):
             names.append(node.name())
     for root in roots:
         found = {}
-        for node in sorted(nodes_below([gradient_node(root)], [], since, False)[0], key=age,
+        for node in sorted(nodes_below([gradient_node(root)], ends, since, False)[0], key=age,
                            reverse=True):
             on_way = found.pop(node, 0) | bits.get(node, 0)
             for i in range(node.n_edges):
                 if node.edges[i].target != NULL:
                     target = <Node>node.edges[i].target
-                    inside = (<Node>target).sequence >= since and not (<Node>target).is_leaf
+                    inside = (<Node>target).sequence >= since and not (
+                        <Node>target).is_leaf and target not in ends
                     place = target if inside else (target, node.edges[i].slot)
                     found[place] = found.get(place, 0) | on_way
                     if (<Node>target).is_leaf:
@@ -142,11 +143,12 @@ def savers_above(list roots, int64_t since):
     return names, gone, tables, [*leaves.values()]
 
 
-def ages_of_leaves(list roots, int64_t since):
-    """How many nodes below the tensors `roots`, from `since` on, are older than each leaf that was
-    first used since; {} if all are used by the next node, or there are too many nodes.
+def ages_of_leaves(list roots, int64_t since, list ends=[]):
+    """How many nodes below the tensors `roots`, from `since` on and above the nodes `ends`, are
+    older than each leaf that was first used since; {} if all are used by the next node, or there
+    are too many nodes.
     """
-    cdef list nodes = sorted(nodes_below([gradient_node(x) for x in roots], [], since, False)[0],
+    cdef list nodes = sorted(nodes_below([gradient_node(x) for x in roots], ends, since, False)[0],
                              key=age)
     cdef dict found = {}, first = {}
     cdef Node node

@@ -23,7 +23,9 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.building.builder import Builder
 from tensorlib.program.capture.aliases import laid_as
 from tensorlib.program.capture.earlier_gradients import EarlierGradients
-from tensorlib.program.capture.questions import are_hooked, record_hooks, rates_of, writes_outside
+from tensorlib.program.capture.questions import (
+    are_hooked, have_formulas, rates_of, record_hooks, writes_outside,
+)
 from tensorlib.program.capture.recorder import Recorder, has_examples
 from tensorlib.program.differentiation.backward import Backward, dependents
 from tensorlib.program.differentiation.control_gradients import visit_control
@@ -31,7 +33,6 @@ from tensorlib.program.guards.guarded import is_written_in_python
 from tensorlib.program.guards.signatures import are_without_hooks, gradient_of, memory_of
 from tensorlib.program.guards.values import in_class
 from tensorlib.program.ir.call_forms import user_line
-from tensorlib.program.ir.call_types import registered
 from tensorlib.program.ir.errors import CaptureError, ProgramError
 from tensorlib.program.ir.model import OpCall, Variable
 from tensorlib.program.passes.facts import may_fail
@@ -116,7 +117,9 @@ class ReplayRecorder(Recorder):
         if self.why:
             return
         inside = isinstance(x, Tensor) and self.is_inside(x)
-        if name == "read_grad":
+        if name == "definition":                 # an operation of the user's is called
+            self.reads.try_record(self.reads.record, x, "attrs", None, [*vars(x).items()])
+        elif name == "read_grad":
             grad = gradient_of(x)
             if grad is not None and not was_made_since(grad, self.epoch):
                 if any(x is y for y in self.arguments):
@@ -305,7 +308,7 @@ class ReplayRecorder(Recorder):
         """
         if no_grad:
             raise CaptureError(f"backward: no_grad_set can't be captured, {user_line()}")
-        if create_graph and (accumulate_grads or not self.has_formulas()):
+        if create_graph and (accumulate_grads or not have_formulas(self.block.ops)):
             raise CaptureError("backward: a gradient with create_graph=True can't be captured to "
                                f"the bit, {user_line()}")
         for g in grads:                     # ones, where none were given
@@ -344,12 +347,6 @@ class ReplayRecorder(Recorder):
             elif tensor is not None:
                 self.know(tensor, g)
         return made
-
-    def has_formulas(self) -> bool:
-        """Whether the library has the formulas for the gradients of all that was recorded."""
-        return all(registered(call.type) is not None and "." not in call.type
-                   and not call.blocks() for call in self.block.ops
-                   if not all(x.stop_gradient for x in call.writes()))
 
     def gradients(self, starts: list[tuple[Variable, Variable]],
                   wanted: list[Variable]) -> list[Variable | None]:

@@ -1,8 +1,11 @@
 """What a capture asks of optimisers, modules and blocks."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from tensorlib._core.graph import owners
+from tensorlib.program.ir.call_types import registered
+from tensorlib.program.ir.model import OpCall
 from tensorlib.program.passes.facts import lasting
 
 
@@ -33,3 +36,9 @@ def are_hooked() -> bool:
     hooks = owners.modules.hooks_of_all
     return any(not str(getattr(hook, "__module__", "")).startswith("tensorlib.")
                for hook in (*hooks.forward.values(), *hooks.forward_pre.values()))
+
+
+def have_formulas(calls: Iterable[OpCall]) -> bool:
+    """Whether the library has the formulas for the gradients of all calls that have some."""
+    return all(registered(call.type) is not None and "." not in call.type and not call.blocks()
+               for call in calls if not all(x.stop_gradient for x in call.writes()))

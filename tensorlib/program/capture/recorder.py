@@ -77,6 +77,7 @@ class Recorder(Noter):
         self.stale: set[int] = set()                     # what was written by way of another tensor
         self.branched: list[Tensor] = []     # with gradients, that control flow was given
         self.unsure = False                  # whether a branch not taken would have given gradients
+        self.shown: list[tuple[Tensor, int]] = []   # to a Function, each with its version then
         self.writes = Writes(self)
         self.constants: dict[int, Tensor] = {}         # what was made of numbers, by its id
         self.open: set[Variable] = set()               # whose sizes may be others in another run
@@ -313,7 +314,10 @@ class Recorder(Noter):
                         f"{user_line()}: its gradient runs it once more, and no call does for "
                         "what nobody reads")
             return result
-        return self.noted("function", inputs, result, {"function": cls})
+        requires = what_requires(args)
+        self.shown += [(x, x._version) for x in flatten((args, result))[0] if is_whole(x)]
+        return self.noted("function", inputs, result, {
+            "function": cls, **({"requires": requires} if requires else {})})
 
     def entered(self, x: Tensor) -> Tensor:
         """A leaf for a transform, which a program can differentiate through: a run may be of what
@@ -399,6 +403,15 @@ def with_open_sizes(call: OpCall) -> list[Variable]:
         if x is not None:
             x.shape = result[0] if result is not None else (None,) * len(x.shape)
     return [x for x in call.writes() if None in x.shape]
+
+
+def what_requires(x: Any) -> Any:
+    """Which tensors among arguments, and in containers, require a gradient; False for one where
+    none does."""
+    if type(x) in (tuple, list):
+        found = tuple(map(what_requires, x))
+        return found if any(found) else False
+    return isinstance(x, Tensor) and x.requires_grad
 
 
 def has_examples(args: Any, kwargs: Any) -> bool:
