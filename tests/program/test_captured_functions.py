@@ -8,11 +8,11 @@ import warnings
 
 import numpy as np
 import pytest
+from beside_eager import agrees, raised, seen
 
 import tensorlib as tl
 from tensorlib import Tensor, library
 from tensorlib.program import CaptureError
-from tests.program.beside_eager import agrees, raised, seen
 
 SCALE = {"forward": 2.0, "backward": 3.0}
 

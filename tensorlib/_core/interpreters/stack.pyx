@@ -192,6 +192,10 @@ cdef class Interpreter:
     def effect(self, name, x):
         """Something is done to a tensor, a generator or a graph, and is no operation."""
 
+    def hooked(self, name, x, hook, handle):
+        """A hook was put on a tensor, of which `handle` takes it off again."""
+        self.effect(name, x)
+
     def parsed(self, index, key):
         """An index was made of a key."""
 

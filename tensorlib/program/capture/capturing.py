@@ -6,7 +6,6 @@ captured ends the capture, and not the function: its effects are those of an eag
 
 from collections.abc import Callable
 from threading import get_ident
-from types import FunctionType
 from typing import Any
 
 from tensorlib._core.base.garbage import without_collections
@@ -23,15 +22,14 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.building.builder import Builder
 from tensorlib.program.capture.aliases import laid_as
 from tensorlib.program.capture.earlier_gradients import EarlierGradients
+from tensorlib.program.capture.put_hooks import PutHooks
 from tensorlib.program.capture.questions import (
-    are_hooked, have_formulas, rates_of, record_hooks, writes_outside,
+    are_hooked, have_formulas, is_asked, rates_of, record_hooks, writes_outside,
 )
 from tensorlib.program.capture.recorder import Recorder, has_examples
 from tensorlib.program.differentiation.backward import Backward, dependents
 from tensorlib.program.differentiation.control_gradients import visit_control
-from tensorlib.program.guards.guarded import is_written_in_python
 from tensorlib.program.guards.signatures import are_without_hooks, gradient_of, memory_of
-from tensorlib.program.guards.values import in_class
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.errors import CaptureError, ProgramError
 from tensorlib.program.ir.model import OpCall, Variable
@@ -39,8 +37,6 @@ from tensorlib.program.passes.facts import may_fail
 from tensorlib.program.reads.hooks import call
 from tensorlib.program.reads.read_log import line_in
 
-# The methods by which an operation may ask an object of the user's what it is.
-ASKED = tuple(f"__{x}__" for x in "index int float complex len getitem iter array".split())
 OF_MEMORY = ("storage_offset", "data_ptr", "untyped_storage", "_version", "_base")
 
 
@@ -68,7 +64,7 @@ class ReplayRecorder(Recorder):
         self.leaves: list[Tensor] = []                 # those that a sweep reached
         self.bare: list[Tensor] = []                   # of these, what must have no `.grad` before
         self.bare_arguments: dict[int, None] = {}      # and of the arguments, by their places
-        self.earlier = EarlierGradients(self)
+        self.earlier, self.put_hooks = EarlierGradients(self), PutHooks(self)
         self.graded: list[Tensor] = []                 # what has these, which was looked at
         self.groups: dict[int, Any] = {}               # of an optimiser, its `rates_of`
         self.layers: Layer | None = None               # the stack that an optimiser's step hides
@@ -153,6 +149,13 @@ class ReplayRecorder(Recorder):
         elif not (inside and name == "requires_grad"):
             self.fail(f"{name}: is no operation, and can't be captured, {user_line()}")
 
+    def hooked(self, name: str, x: Tensor, hook: Any, handle: Any) -> None:
+        """Records a hook on a gradient that a sweep after the call will come by at."""
+        if not self.why and not x.is_leaf and self.is_inside(x):
+            self.while_it_goes(self.put_hooks.put, x, hook, handle)
+        else:
+            self.effect(name, x)
+
     def is_inside(self, x: Tensor) -> bool:
         """Whether the function made a tensor, be it over memory from outside."""
         if was_made_since(x, self.epoch):
@@ -208,8 +211,7 @@ class ReplayRecorder(Recorder):
         """Raises: CaptureError for an object whose methods say what number or sequence it is: a
         plan calls them more often than the function does, and a replay never."""
         found = super().value(x)
-        if found is x and type(x) is not Variable and is_written_in_python(type(x)) and any(
-                type(in_class(type(x), name)) is FunctionType for name in ASKED):
+        if found is x and type(x) is not Variable and is_asked(x):
             raise CaptureError(f"an operation asks a {type(x).__name__} what number it is, which "
                                f"can't be captured, {user_line()}; give it a number")
         return found
@@ -306,8 +308,9 @@ class ReplayRecorder(Recorder):
 
         Raises: CaptureError for what can't be recorded, before the sweep has run.
         """
-        if no_grad:
-            raise CaptureError(f"backward: no_grad_set can't be captured, {user_line()}")
+        if no_grad or self.put_hooks.all:
+            what = "no_grad_set" if no_grad else "a hook on a gradient"
+            raise CaptureError(f"backward: {what} can't be captured, {user_line()}")
         if create_graph and (accumulate_grads or not have_formulas(self.block.ops)):
             raise CaptureError("backward: a gradient with create_graph=True can't be captured to "
                                f"the bit, {user_line()}")

@@ -29,7 +29,8 @@ def escaped(recorder: Any, result: list[Any], objects: Set[int],
     held = [(weakref.ref(tensor), x) for tensor, x in recorder.known.values()
             if x.value is None and was_made_since(tensor, recorder.epoch)]
     for known in (recorder.known, recorder.by_memory, recorder.by_storage, recorder.constants,
-                  recorder.keys, recorder.uncounted, recorder.branched, recorder.shown):
+                  recorder.keys, recorder.uncounted, recorder.branched, recorder.shown,
+                  recorder.put_hooks.all, recorder.put_hooks.cells):
         known.clear()
     tensors, variables = [], []
     for ref, x in held:

@@ -1,4 +1,5 @@
-"""Replays with code of the user's between them: an `autograd.Function` runs as in the eager call.
+"""Replays with code of the user's between them: an `autograd.Function` runs as in the eager call,
+and hooks are put on gradients.
 
 The calls before, between and after such are replays of their own, each with a node of its own, and
 the Function has the node that it always has: its backward runs in the sweep that comes by there,
@@ -17,7 +18,7 @@ from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.compiled.replaying import Differentiable, Replay, Savers
 from tensorlib.program.guards.signatures import place_in_memory, storage_of
 from tensorlib.program.ir.call_types import is_draw
-from tensorlib.program.ir.interpreter import Values, value_of
+from tensorlib.program.ir.interpreter import Values, run_call, value_of
 from tensorlib.program.ir.model import Block, OpCall, Variable, variables_in
 from tensorlib.program.ir.nested import mapped
 from tensorlib.program.passes.facts import changes, traits_of
@@ -31,8 +32,9 @@ class Again(RuntimeError):
 
 
 def runs_code_of_users(call: OpCall) -> bool:
-    """Whether a call is of a Function that is not the library's, or is given another one."""
-    return call.type == "function" and (
+    """Whether a call puts a hook, or is of a Function that is not the library's, or is given
+    another one."""
+    return call.type == "hook" or call.type == "function" and (
         not is_of_library(call.attributes["function"])
         or any(isinstance(x, type) for x in call.inputs["args"]))
 
@@ -64,7 +66,7 @@ class Met:
         if tensor is None:
             return None
         if type(tensor) is not Tensor or tensor.is_inference():
-            raise Unplanned("what is computed beside an autograd.Function is no plain tensor")
+            raise Unplanned("what is given to an autograd.Function or a hook is no plain tensor")
         self.lay(x, tensor.stride(), tensor.requires_grad)
         if tensor.requires_grad:
             self.places[x] = gradient_place(tensor)
@@ -107,11 +109,11 @@ class Link:
             if strides is not None and x not in met.likes:
                 met.lay(x, strides)
             if strides is None or tuple(strides) != met.likes[x].stride():
-                raise Unplanned("what is given to an autograd.Function is laid out in another way "
-                                "than by a replay")
+                raise Unplanned("what is given to an autograd.Function or a hook is laid out in "
+                                "another way than by a replay")
         if self.roots and self.roots != set(self.replay.roots):   # type: ignore[attr-defined]
-            raise Unplanned("what is given to an autograd.Function requires a gradient in another "
-                            "way than a replay would give it")
+            raise Unplanned("what is given to an autograd.Function or a hook requires a gradient "
+                            "in another way than a replay would give it")
         layouts.add(self.gives, places, self.replay.fed)
 
     def run(self, values: Values, retries: bool) -> bool:
@@ -120,6 +122,23 @@ class Link:
         if found is not None:
             values.update(zip(self.gives, found))
         return found is not None
+
+
+class Hooked:
+    """A hook that is put on a gradient in a chain."""
+
+    outdone = False
+
+    def __init__(self, call: OpCall):
+        self.call = call
+
+    def plan(self, chain: "Chain", met: Met, layouts: Layouts, flags: dict[str, bool]) -> None:
+        """Nothing: it makes nothing."""
+
+    def run(self, values: Values, retries: bool) -> bool:
+        """Puts the hook."""
+        run_call(self.call, values)
+        return True
 
 
 class Called:
@@ -179,6 +198,9 @@ def places_of(made: Sequence[Tensor], given: list[Tensor]) -> list[tuple[int, in
     return found
 
 
+AnyLink = Link | Hooked | Called
+
+
 def is_like(x: Any, like: Tensor) -> bool:
     """Whether a tensor is laid out as another one, and requires a gradient as that."""
     return type(x) is Tensor and x.shape == like.shape and x.dtype is like.dtype and (
@@ -186,11 +208,14 @@ def is_like(x: Any, like: Tensor) -> bool:
         and not x.is_inference())
 
 
-def links_of(recorder: Any, wanted: Iterable[Variable]) -> tuple[list[Link | Called], Met]:
+def links_of(recorder: Any, wanted: Iterable[Variable]) -> tuple[list[AnyLink], Met]:
     """The links of what was captured, from the first on, and what is known of their values.
 
     Raises: Unplanned.
     """
+    why_not = recorder.put_hooks.why_not()
+    if why_not:
+        raise Unplanned(why_not)
     for x, version in recorder.shown:
         if x._version != version or storage_of(x) in recorder.writes.by_data:
             raise Unplanned("it writes into what an autograd.Function was given, or gave, before "
@@ -202,18 +227,19 @@ def links_of(recorder: Any, wanted: Iterable[Variable]) -> tuple[list[Link | Cal
             continue
         if (call.blocks() or changes(call) or traits_of(call.type).writes
                 or call.attributes.get("statistics")) and (call.in_place or not is_draw(call.type)):
-            raise Unplanned("it writes, or sets gradients, beside an autograd.Function that runs "
-                            f"as in an eager call: {call.type}, {call.line}")
+            raise Unplanned("it writes, or sets gradients, beside an autograd.Function or a hook: "
+                            f"{call.type}, {call.line}")
         found[-1].append(call)                               # type: ignore[union-attr]
     later, pieces = {*wanted}, []
     for part in reversed(found):
         calls = part if type(part) is list else [part]       # type: ignore[list-item]
         pieces.append((part, [x for call in calls for x in call.writes() if x in later]))
         later.update(x for call in calls for x in call.reads())
-    met, links = Met(recorder), []
+    met = Met(recorder)
+    links: list[AnyLink] = []
     for part, gives in reversed(pieces):
         if type(part) is OpCall:
-            links.append(Called(part, met))
+            links.append(Called(part, met) if part.type == "function" else Hooked(part))
         elif part:
             links.append(Link(part, gives, met))             # type: ignore[arg-type]
     met.tensors.clear()
@@ -228,7 +254,7 @@ class Chain:
 
     def __init__(self, block: Block, calls: list[OpCall], given: list[Variable],
                  layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable],
-                 flags: dict[str, bool], *, links: tuple[list[Link | Called], Met],
+                 flags: dict[str, bool], *, links: tuple[list[AnyLink], Met],
                  all_gone: bool):
         self.block, self.calls, self.given, self.wanted = block, calls, given, wanted
         self.lasting, self.all_gone = lasting, all_gone
@@ -277,7 +303,8 @@ class Chain:
 
 class Choice:
     """Whether what was captured becomes a chain. links: those of it, or why it can't be one; None
-    where it calls no code of the user's. needed: a Function in it has a gradient after the call."""
+    where it calls no code of the user's. needed: a Function in it has a gradient after the call, or
+    it puts hooks."""
 
     def __init__(self, links: Any, needed: bool):
         self.links, self.needed = links, needed
@@ -308,4 +335,5 @@ def chain_for(recorder: Any, slots: list[Any], linked: bool, own: Any) -> Choice
         links: Any = links_of(recorder, [x for x in slots if type(x) is Variable])
     except Unplanned as error:
         links = error
-    return Choice(links, linked and any(map(has_gradient, calls)))
+    return Choice(links, linked and any(map(has_gradient, calls))
+                  or any(not call.outputs for call in calls))

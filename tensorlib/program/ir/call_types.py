@@ -341,6 +341,15 @@ def applied(args: tuple[Any, ...], function: Any, requires: Any = ()) -> Any:
         return function.apply(*leaves_of(args, requires))
 
 
+def hooked(input: Tensor, hook: Any) -> tuple[()]:
+    """Puts a hook on a tensor that requires a gradient, or for None has it keep its gradient."""
+    if hook is None:
+        input.retain_grad()
+    else:
+        input.register_hook(hook)
+    return ()
+
+
 def leaves_of(args: Any, requires: Any) -> Any:
     """The arguments, also those in containers, some of them as leaves that require a gradient."""
     if type(requires) is tuple:
@@ -385,6 +394,7 @@ OWN = {
     "function": Form(("args",), ("function", "requires"), False, None, applied, writes=True),
     "function_gradient": Form(("args", "grads"), ("function", "wanted", "requires"), False, None,
                               function_gradient, writes=True),
+    "hook": Form(("input",), ("hook",), False, None, hooked, writes=True),
     "check": Form(("values",), ("name", "facts"), False, None, made_check, effect=True),
     "get_grad": Form(("param",), (), False, None, grad_of),
     "optimizer_step": Form(("params", "grads"), ("optimizer",), False, None, stepped,
