@@ -196,6 +196,9 @@ cdef class Interpreter:
         """A hook was put on a tensor, of which `handle` takes it off again."""
         self.effect(name, x)
 
+    def in_steps(self, value, of, linked):
+        """A gradient got its place in the graph, which depends in steps on what `of` stands for."""
+
     def parsed(self, index, key):
         """An index was made of a key."""
 

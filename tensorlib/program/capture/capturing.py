@@ -156,6 +156,9 @@ class ReplayRecorder(Recorder):
         else:
             self.effect(name, x)
 
+    def in_steps(self, value: Tensor, of: Tensor, linked: Tensor) -> None:
+        self.while_it_goes(super().in_steps, value, of, linked)
+
     def is_inside(self, x: Tensor) -> bool:
         """Whether the function made a tensor, be it over memory from outside."""
         if was_made_since(x, self.epoch):
@@ -298,8 +301,6 @@ class ReplayRecorder(Recorder):
         place = memory_of(tensor), gradient_place(tensor)
         return any(x.requires_grad and (memory_of(x), gradient_place(x)) == place
                    for x, _ in self.known.values())
-
-    # ---- training steps
 
     def noted_sweep(self, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], *,
                     retain_graph: bool, create_graph: bool, inputs: Any, accumulate_grads: bool,

@@ -160,6 +160,12 @@ class Recorder(Noter):
                 return x
         raise CaptureError(f"a value that is computed again can't be captured, {user_line()}")
 
+    def in_steps(self, value: Tensor, of: Tensor, linked: Tensor) -> None:
+        """Records that a gradient depends in steps on what `of` stands for."""
+        x = self.variable_of(of) if of.is_leaf else self.at_its_place(of)
+        self.noted(operations.linear_pieces.name, {"input": self.variable_of(value), "of": x},
+                   linked, {})
+
     def cut(self, tensor: Tensor, x: Variable) -> Variable:
         """The variable of a tensor that has the value of `x`, and no gradient."""
         fresh = self.new_variable(operations.detach.name, tensor)
