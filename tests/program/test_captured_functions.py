@@ -4,7 +4,9 @@ So its gradient, which is asked for after the call, reads what is there then, an
 code is one of the eager call.
 """
 
+import gc
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -213,6 +215,32 @@ def test_a_backward_reads_what_is_there_in_the_sweep(monkeypatch):
             patch.setitem(SCALE, "backward", float(k))
             y.sum().backward()
         assert x.grad.tolist() == [2 * k * (2 + (k > 2))] * 2
+
+
+def test_the_graph_of_the_captured_call_is_let_go_of():
+    f = tl.compile(lambda x: Exp.apply(x * 2).sin(), fullgraph=True)
+    for _ in range(2):
+        x = leaf(1, 2)
+        y = f(x)
+        y.sum().backward()
+        alive = weakref.ref(x), weakref.ref(y)
+        del x, y
+        gc.collect()
+        assert [ref() for ref in alive] == [None, None]
+
+
+@pytest.mark.parametrize("result", [None, 5])
+def test_a_function_that_gives_something_else_runs_eagerly(result):
+    class Beside(Exp):
+        forward = staticmethod(lambda ctx, x: (Exp.forward(ctx, x), result))
+        backward = staticmethod(lambda ctx, g, _: Exp.backward(ctx, g))
+
+    def function(x, w):
+        y, other = Beside.apply(x * w)
+        return y * (other or 1) + w
+
+    [warned] = agrees(lambda: (function, [(tl.ones(2) * k, leaf(1, 2)) for k in (1.0, 2.0)]))
+    assert "a result that is no tensor" in warned
 
 
 @pytest.mark.parametrize("rule", ["generate_vmap_rule", "vmap"])

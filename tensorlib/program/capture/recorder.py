@@ -365,8 +365,9 @@ class Recorder(Noter):
         if line == IMPORTING:
             return result
         if not all(map(is_whole, results)):
-            self.refuse(f"{type}: what is made for each example of a batch can't be captured, "
-                        f"{line}")
+            what = "what is made for each example of a batch" if has_examples(results, {}) else (
+                "a result that is no tensor")
+            self.refuse(f"{type}: {what} can't be captured, {line}")
             return result
         outputs = tuple([None if id(x) in self.known and isinstance(x, Tensor)
                          else self.new_variable(type, x) for x in results])

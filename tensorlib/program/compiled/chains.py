@@ -104,6 +104,7 @@ class Link:
                  self.gives, flags)
         self.replay: Replay = Replay(*given) if not self.roots else Differentiable(
             *given, savers=self.savers, all_gone=chain.all_gone, ages=self.ages, places=met.places)
+        del self.savers, self.ages           # which hold the graph of the captured call
         places = self.replay.machine.places()[:len(self.gives)]
         for x, (_, _, strides) in zip(self.gives, places):
             if strides is not None and x not in met.likes:
