@@ -153,8 +153,8 @@ class Called:
         if any(x is None for x in call.outputs):
             raise Unplanned("an autograd.Function returns what it is given")
         made = [tensor for x in call.writes() if (tensor := met.meet(x)) is not None]
-        given = [met.tensors.get(x, x.value) for x in self.args]
-        if len(made) < len(call.outputs) or any(x is None for x in given):
+        given = [y for x in self.args if (y := met.tensors.get(x, x.value)) is not None]
+        if len(made) < len(call.outputs) or len(given) < len(self.args):
             raise Unplanned("what an autograd.Function is given, or gives, is not known")
         self.places = places_of(made, given)
         if any(root < 0 and not was_made_since(x, met.epoch)
@@ -230,19 +230,19 @@ def links_of(recorder: Any, wanted: Iterable[Variable]) -> tuple[list[AnyLink], 
                 or call.attributes.get("statistics")) and (call.in_place or not is_draw(call.type)):
             raise Unplanned("it writes, or sets gradients, beside an autograd.Function or a hook: "
                             f"{call.type}, {call.line}")
-        found[-1].append(call)                               # type: ignore[union-attr]
+        found[-1].append(call)                      # type: ignore[union-attr]
     later, pieces = {*wanted}, []
     for part in reversed(found):
-        calls = part if type(part) is list else [part]       # type: ignore[list-item]
+        calls = part if isinstance(part, list) else [part]
         pieces.append((part, [x for call in calls for x in call.writes() if x in later]))
         later.update(x for call in calls for x in call.reads())
     met = Met(recorder)
     links: list[AnyLink] = []
     for part, gives in reversed(pieces):
-        if type(part) is OpCall:
+        if isinstance(part, OpCall):
             links.append(Called(part, met) if part.type == "function" else Hooked(part))
         elif part:
-            links.append(Link(part, gives, met))             # type: ignore[arg-type]
+            links.append(Link(part, gives, met))
     met.tensors.clear()
     return links, met
 
