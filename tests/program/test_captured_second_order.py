@@ -29,6 +29,8 @@ FUNCTIONS = {
                                     w.view(2, 2).t(), w[2:]).square().sum(),
     "norms": lambda x, w: (F.layer_norm(x * w, (4,)) ** 3).sum() * x.norm() + w.var(),
     "pools": lambda x, w: (F.max_pool1d((x * w).view(1, 1, 4), 2) ** 2).sum(),
+    "slopes of doubles": lambda x, w: (
+        F.leaky_relu((x * w).double(), 0.1) + F.hardtanh(x.double())).square().sum().float(),
     "halves": lambda x, w: (x * w).bfloat16().relu().square().float().sum(),
 }
 

@@ -9,6 +9,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 from tensorlib._core.base cimport watch
+from tensorlib._core.base.dtypes cimport BOOL
 from tensorlib._core.base.locks cimport Lock, add_bits, drop, hold, take_bits
 from tensorlib._core.base.settings cimport Setting
 from tensorlib._core.tensor.numbers cimport element
@@ -225,14 +226,17 @@ cpdef object performed(object op, str name, tuple args, dict kwargs):
 
 cdef tuple numbers_as_such(object op, tuple args):
     """The arguments of a call, with a number where an element-wise one has made a tensor of it, if
-    there are others."""
+    there are others, from which its result has its dtype: conditions are no such."""
     cdef tuple given
     if op is None or not op.elementwise:
         return args
     given = tuple([element(<Tensor>x) if isinstance(x, Tensor) and (<Tensor>x).is_scalar else x
                    for x in args])
     for x in given:
-        if not isinstance(x, (bool, int, float, complex)):
+        if isinstance(x, Tensor):
+            if (<Tensor>x).type != BOOL:
+                return given
+        elif not isinstance(x, (bool, int, float, complex)):
             return given
     return args
 

@@ -9,7 +9,7 @@ tensor is recorded as a write.
 
 from typing import Any
 
-from tensorlib._core.base.dtypes import has_gradients
+from tensorlib._core.base.dtypes import BY_NAME, has_gradients
 from tensorlib._core.create.generator import default_generator
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.node import recorded_so_far
@@ -34,6 +34,9 @@ from tensorlib.program.ir.call_forms import IMPORTING, user_line
 from tensorlib.program.ir.call_types import DRAWING, cuts, form_of_call, is_sized_by_values
 from tensorlib.program.ir.errors import CaptureError
 from tensorlib.program.ir.model import Block, OpCall, Variable
+
+
+BOOLS = BY_NAME["bool"]
 
 
 class Again(Interpreter):
@@ -228,7 +231,16 @@ class Recorder(Noter):
                 result = op.function(*args, **kwargs)
             self.made(result)
             return result
+        if tensors and all(x.dtype is BOOLS or self.is_number_of_node(x) for x in tensors):
+            args = tuple([self.constant_like(x) if self.is_number_of_node(x) else x for x in args])
         return super().call(op, args, kwargs)
+
+    def constant_like(self, x: Tensor) -> Tensor:
+        """A constant in the place of a number, from which a result has its dtype."""
+        with unseen():
+            made: Tensor = x.clone()
+        self.made(made)
+        return made
 
     def is_number_of_node(self, x: Any) -> bool:
         """Whether a tensor stands for a number, which a rule has of a node, such as an exponent."""
