@@ -29,9 +29,10 @@ def register_hook(self, hook):
     if not self.requires_grad:
         raise RuntimeError("register_hook: cannot register a hook on a tensor that doesn't require "
                            "gradient")
-    tell("effect", "register_hook", self)
     own_node(self, True)
-    return add_hook(self, hook)
+    handle = add_hook(self, hook)
+    tell("hooked", "register_hook", self, hook, handle)
+    return handle
 
 
 def register_post_accumulate_grad_hook(self, hook):
@@ -75,7 +76,7 @@ def retain_grad(self):
     if not self.requires_grad:
         raise RuntimeError("retain_grad: can't retain_grad on Tensor that has requires_grad=False")
     if not self.is_leaf:
-        tell("effect", "retain_grad", self)
+        tell("hooked", "retain_grad", self, None, None)
         own_node(self)
         add_retaining_hook(self, Keep(self))
 

@@ -4,7 +4,7 @@ from tensorlib._core.base.explained import explain
 from tensorlib._core.graph.op import Op, registry
 from tensorlib._core.interpreters import subclasses
 from tensorlib.ops.pointwise import unary, arithmetic, combined, comparison, casting
-from tensorlib.ops.shape import views, joining, rebasing, parts
+from tensorlib.ops.shape import views, joining, rebasing, parts, steps
 from tensorlib.ops.create import creation, random
 from tensorlib.ops.products import matmul
 from tensorlib.ops.reduce import reductions, extremes, variance, softmax

@@ -1,7 +1,7 @@
 """Operations of your own under PyTorch's names: `custom_op`, and what is registered with one.
 
 Each is an `autograd.Function` here; `tensorlib.ops.primitive` is a shorter way to the same. A
-captured function runs such an operation itself, between the parts that are replayed.
+captured function calls such an operation itself, between the parts that are replayed.
 
 >>> from tensorlib import Tensor, library
 >>> @library.custom_op("doc::sine", mutates_args=())
@@ -28,6 +28,7 @@ from typing import Any
 import tensorlib as tl
 from tensorlib import Tensor, ops
 from tensorlib._core.base.explained import explain
+from tensorlib._core.interpreters.stack import tell
 from tensorlib.autograd import Function
 from tensorlib.utils import _pytree
 
@@ -71,8 +72,9 @@ class CustomOpDef:
         values = tuple(bound.arguments.values())
         if self._whole is not None:
             return self._called(self._whole, values)
-        if is_compiling():
-            refuse(f"{self._name} is an operation of its own, which is not captured")
+        tell("effect", "definition", self)
+        if self._mutated and is_compiling():
+            refuse(f"{self._name} writes to its arguments, which is not captured")
         if any(x.is_meta for x in tensors_in(values)):
             return self._run_fake(values)
         if not self._mutated:
@@ -181,8 +183,9 @@ def function_of(op: CustomOpDef) -> type[Function]:
     parts = {"forward": forward, "setup_context": setup_context, "backward": backward}
     if op._vmap is not None:
         parts["vmap"] = op._vmap
-    return type(op.__name__, (Function,), {
-        name: staticmethod(part) for name, part in parts.items()})
+    return type(op.__name__, (Function,), {               # it runs code of the user's, as theirs
+        "__module__": getattr(op._kernel, "__module__", None), **{
+            name: staticmethod(part) for name, part in parts.items()}})
 
 
 def tensors_in(value: Any) -> list[Tensor]:

@@ -6,6 +6,7 @@ from beside_eager import agrees
 import tensorlib as tl
 from tensorlib import func
 
+F = tl.nn.functional
 W = [0.5, -1.0, 2.0, 0.25]
 PLACES = tl.tensor([2, 0, 0])
 
@@ -21,6 +22,16 @@ FUNCTIONS = {
     "several uses": lambda x, w: (x * x.sum() * w + x.flip(0) * x).sigmoid().sum(),
     "dtypes": lambda x, w: (x.double().sin().float() * w).sum(),
     "linear": lambda x, w: (x * w * 2).sum(),
+    "pieces": lambda x, w: ((x * w).relu() * x.clamp(-1, 1)).square().sum(),
+    "the largest": lambda x, w: (x * w).max() ** 2 + tl.maximum(x, w[:1]).square().sum(),
+    "slopes": lambda x, w: F.prelu(F.leaky_relu(x - w, 0.1).square() - 1, w[:1]).sum(),
+    "layers": lambda x, w: F.linear(F.linear(x.view(2, 2), w.view(2, 2), w[:2]).relu(),
+                                    w.view(2, 2).t(), w[2:]).square().sum(),
+    "norms": lambda x, w: (F.layer_norm(x * w, (4,)) ** 3).sum() * x.norm() + w.var(),
+    "pools": lambda x, w: (F.max_pool1d((x * w).view(1, 1, 4), 2) ** 2).sum(),
+    "slopes of doubles": lambda x, w: (
+        F.leaky_relu((x * w).double(), 0.1) + F.hardtanh(x.double())).square().sum().float(),
+    "halves": lambda x, w: (x * w).bfloat16().relu().square().float().sum(),
 }
 
 TRANSFORMS = {

@@ -22,7 +22,6 @@ SOURCES = (compiled_writes, compiled_values, compiled_states, compiled_training,
 CALLS = 4
 WARNED = {
     "scheduler.step": "scheduler scheduler_inside",
-    "register_hook": "tensor_hook tensor_hook_inside_step",
     "options of an optimiser": "lr_set_inside",
     "kept outside": "module_attr_state nonlocal_state state_rebound arg_attr",
     "a Function or a kernel": "param_data_assign numpy_scalar deepcopy",
@@ -32,8 +31,8 @@ WARNED = {
         "batchnorm_cumulative tensor_of_floats cond_mismatch put_masked_scatter "
         "float_of_a_sum int_of_a_count",
     "changes its arguments": "container_mutated arg_list_appended",
-    "hook on a gradient": "tensor_hook_step post_accumulate_hook param_hook_late",
-    "retain_grad": "retain_grad",
+    "hook on a gradient":
+        "tensor_hook_step tensor_hook_inside_step post_accumulate_hook param_hook_late retain_grad",
     "create_graph=True":
         "accumulated_with_a_graph",
     "each call changes a list": "forward_hook",
@@ -55,7 +54,6 @@ WARNED = {
     "size of what it gives": "nonzero unique where_of_one_argument",
     "Generator": "own_generator_inside",
     "manual_seed": "manual_seed_inside",
-    "run once more for its gradient": "custom_function",
     "tolist": "list_of_a_row losses",
 }
 EAGER = {name: word for word, names in WARNED.items() for name in names.split()}

@@ -9,6 +9,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 from tensorlib._core.base cimport watch
+from tensorlib._core.base.dtypes cimport BOOL
 from tensorlib._core.base.locks cimport Lock, add_bits, drop, hold, take_bits
 from tensorlib._core.base.settings cimport Setting
 from tensorlib._core.tensor.numbers cimport element
@@ -192,6 +193,13 @@ cdef class Interpreter:
     def effect(self, name, x):
         """Called for changes of a tensor, a generator or a graph that are no operations."""
 
+    def hooked(self, name, x, hook, handle):
+        """A hook was put on a tensor, of which `handle` takes it off again."""
+        self.effect(name, x)
+
+    def in_steps(self, value, of, linked):
+        """A gradient got its place in the graph, which depends in steps on what `of` stands for."""
+
     def parsed(self, index, key):
         """Called when an `Index` was made of a key."""
 
@@ -218,14 +226,18 @@ cpdef object performed(object op, str name, tuple args, dict kwargs):
 
 cdef tuple numbers_as_such(object op, tuple args):
     """The arguments of a call, with numbers that an element-wise operation made tensors of as
-    numbers again, if there are other tensors."""
+    numbers again, if there are other tensors, from which its result has its dtype: conditions are
+    no such."""
     cdef tuple given
     if op is None or not op.elementwise:
         return args
     given = tuple([element(<Tensor>x) if isinstance(x, Tensor) and (<Tensor>x).is_scalar else x
                    for x in args])
     for x in given:
-        if not isinstance(x, (bool, int, float, complex)):
+        if isinstance(x, Tensor):
+            if (<Tensor>x).type != BOOL:
+                return given
+        elif not isinstance(x, (bool, int, float, complex)):
             return given
     return args
 

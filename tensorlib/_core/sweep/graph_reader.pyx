@@ -104,9 +104,9 @@ def saved_ids(list roots, int64_t since):
     return found
 
 
-def savers_above(list roots, int64_t since):
+def savers_above(list roots, int64_t since, list ends=[]):
     """Which nodes that need their saved values are on paths from the tensors `roots` to each end of
-    their graph, a node from before `since` or a leaf.
+    their graph, a node from before `since`, one of `ends`, or a leaf.
 
     Returns the names of these nodes, oldest first, and a bit mask of those whose saved values were
     released; then for each root a dict from the ends to a bit mask of the nodes on the paths; then
@@ -117,7 +117,7 @@ def savers_above(list roots, int64_t since):
     cdef Node node
     cdef object bit = 1, gone = 0        # ints: there may be many nodes
     cdef int i
-    for node in sorted(nodes_below([gradient_node(x) for x in roots], [], since, False)[0],
+    for node in sorted(nodes_below([gradient_node(x) for x in roots], ends, since, False)[0],
                        key=age):
         if keeps_for_gradients(node):
             bits[node] = bit
@@ -126,13 +126,14 @@ def savers_above(list roots, int64_t since):
             names.append(node.name())
     for root in roots:
         found = {}
-        for node in sorted(nodes_below([gradient_node(root)], [], since, False)[0], key=age,
+        for node in sorted(nodes_below([gradient_node(root)], ends, since, False)[0], key=age,
                            reverse=True):
             on_way = found.pop(node, 0) | bits.get(node, 0)
             for i in range(node.n_edges):
                 if node.edges[i].target != NULL:
                     target = <Node>node.edges[i].target
-                    inside = (<Node>target).sequence >= since and not (<Node>target).is_leaf
+                    inside = (<Node>target).sequence >= since and not (
+                        <Node>target).is_leaf and target not in ends
                     place = target if inside else (target, node.edges[i].slot)
                     found[place] = found.get(place, 0) | on_way
                     if (<Node>target).is_leaf:
@@ -141,11 +142,12 @@ def savers_above(list roots, int64_t since):
     return names, gone, tables, [*leaves.values()]
 
 
-def ages_of_leaves(list roots, int64_t since):
-    """For each leaf that was first used since `since`, how many nodes below the tensors `roots` are
-    older than it; {} if the next node uses each leaf, or there are too many nodes.
+def ages_of_leaves(list roots, int64_t since, list ends=[]):
+    """For each leaf that was first used since `since`, how many nodes below the tensors `roots`,
+    from `since` on and above the nodes `ends`, are older than it; {} if the next node uses each
+    leaf, or there are too many nodes.
     """
-    cdef list nodes = sorted(nodes_below([gradient_node(x) for x in roots], [], since, False)[0],
+    cdef list nodes = sorted(nodes_below([gradient_node(x) for x in roots], ends, since, False)[0],
                              key=age)
     cdef dict found = {}, first = {}
     cdef Node node

@@ -23,6 +23,7 @@ from tensorlib._core.base.shape cimport MAX_NDIM, make_size
 from tensorlib._core.base.upcalls cimport (
     CONJUGATED, REAL_PART, SUM_TO_SIZE, TO, ZMUL, registered,
 )
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport OUTPUT, Edge, Node, edge_dims, new_node, set_edge
 from tensorlib._core.graph.op cimport (
@@ -31,6 +32,7 @@ from tensorlib._core.graph.op cimport (
 )
 from tensorlib._core.graph.saved cimport as_counted, saved_value
 from tensorlib._core.interpreters.foreign cimport as_proxy, is_tensor_like, representative
+from tensorlib._core.interpreters.stack cimport made
 from tensorlib._core.reduce.arrange cimport expand_over, reduced_dims, sum_to
 from tensorlib._core.tensor.tensor cimport (
     Tensor, alias, new_like, new_scalar, new_tensor, over_storage, requires_grad, same_shape,
@@ -42,6 +44,7 @@ from tensorlib._core.tiles.program cimport MAX_INPUTS, TileLoops
 from tensorlib._core.tiles.run cimport run_program
 
 from tensorlib._core.base.error_names import type_name
+from tensorlib._core.interpreters.stack import tell
 from tensorlib._core.layout.views import zeros
 
 cdef object BOOLS = dtype_object(BOOL)
@@ -292,6 +295,8 @@ cdef Tensor zeros_for(object source, int i):
     edge = &(<Node>source).edges[i]
     x = new_tensor(edge.dtype, edge.ndim, edge_dims(edge))
     zero(x)
+    if watched:
+        made(x)
     return x
 
 
@@ -421,6 +426,8 @@ cdef Tensor linked_in_steps(Tensor value, Tensor of):
     set_edge(node, 1, of)
     out.grad_node, out.slot = node, 0
     track_tensor(out)
+    if watched:
+        tell("in_steps", value, of, out)
     return out
 
 

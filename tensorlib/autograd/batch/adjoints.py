@@ -128,6 +128,12 @@ def view_written(op, level, tensors, attributes):
                        lifted_place(level, x.shape, attributes["place"]))
 
 
+@batched(operations.linear_pieces)
+def linked_in_steps(op, level, tensors, attributes):
+    """The batch of both."""
+    return op.function(*(batch_of(x, level) for x in tensors))
+
+
 def lifted_place(level, shape, place):
     """The place of a batch of views, where the bases lie one after the other."""
     sizes, strides, offset, base_strides, base_offset = place

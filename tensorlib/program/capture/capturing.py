@@ -6,7 +6,6 @@ that can't be captured ends the capture, but not the function, which runs eagerl
 
 from collections.abc import Callable
 from threading import get_ident
-from types import FunctionType
 from typing import Any
 
 from tensorlib._core.base.garbage import without_collections
@@ -23,23 +22,21 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.building.builder import Builder
 from tensorlib.program.capture.aliases import laid_as
 from tensorlib.program.capture.earlier_gradients import EarlierGradients
-from tensorlib.program.capture.questions import are_hooked, record_hooks, rates_of, writes_outside
+from tensorlib.program.capture.put_hooks import PutHooks
+from tensorlib.program.capture.questions import (
+    are_hooked, have_formulas, is_asked, rates_of, record_hooks, writes_outside,
+)
 from tensorlib.program.capture.recorder import Recorder, has_examples
 from tensorlib.program.differentiation.backward import Backward, dependents
 from tensorlib.program.differentiation.control_gradients import visit_control
-from tensorlib.program.guards.guarded import is_written_in_python
 from tensorlib.program.guards.signatures import are_without_hooks, gradient_of, memory_of
-from tensorlib.program.guards.values import in_class
 from tensorlib.program.ir.call_forms import user_line
-from tensorlib.program.ir.call_types import registered
 from tensorlib.program.ir.errors import CaptureError, ProgramError
 from tensorlib.program.ir.model import OpCall, Variable
 from tensorlib.program.passes.facts import may_fail
 from tensorlib.program.reads.hooks import call
 from tensorlib.program.reads.read_log import line_in
 
-# Methods that operations may call on objects of the user, to convert them.
-ASKED = tuple(f"__{x}__" for x in "index int float complex len getitem iter array".split())
 OF_MEMORY = ("storage_offset", "data_ptr", "untyped_storage", "_version", "_base")
 
 
@@ -67,7 +64,7 @@ class ReplayRecorder(Recorder):
         self.leaves: list[Tensor] = []                 # leaves that a sweep reached
         self.bare: list[Tensor] = []                   # must have no `.grad` before
         self.bare_arguments: dict[int, None] = {}      # and arguments that must not, by position
-        self.earlier = EarlierGradients(self)
+        self.earlier, self.put_hooks = EarlierGradients(self), PutHooks(self)
         self.graded: list[Tensor] = []                 # tensors whose `.grad` was read
         self.groups: dict[int, Any] = {}               # of an optimiser, its `rates_of`
         self.layers: Layer | None = None               # the stack that an optimiser's step hides
@@ -116,7 +113,9 @@ class ReplayRecorder(Recorder):
         if self.why:
             return
         inside = isinstance(x, Tensor) and self.is_inside(x)
-        if name == "read_grad":
+        if name == "definition":                 # an operation of the user's is called
+            self.reads.try_record(self.reads.record, x, "attrs", None, [*vars(x).items()])
+        elif name == "read_grad":
             grad = gradient_of(x)
             if grad is not None and not was_made_since(grad, self.epoch):
                 if any(x is y for y in self.arguments):
@@ -149,6 +148,16 @@ class ReplayRecorder(Recorder):
             self.grads[leaf] = None
         elif not (inside and name == "requires_grad"):
             self.fail(f"{name}: is no operation, and can't be captured, {user_line()}")
+
+    def hooked(self, name: str, x: Tensor, hook: Any, handle: Any) -> None:
+        """Records a hook on a gradient that a sweep after the call will come by at."""
+        if not self.why and not x.is_leaf and self.is_inside(x):
+            self.while_it_goes(self.put_hooks.put, x, hook, handle)
+        else:
+            self.effect(name, x)
+
+    def in_steps(self, value: Tensor, of: Tensor, linked: Tensor) -> None:
+        self.while_it_goes(super().in_steps, value, of, linked)
 
     def is_inside(self, x: Tensor) -> bool:
         """Whether the function made a tensor, possibly over memory from outside."""
@@ -205,8 +214,7 @@ class ReplayRecorder(Recorder):
         """Raises: CaptureError for an object that is converted to a number or a sequence by its own
         methods: planning calls these more often than the function, and a replay never."""
         found = super().value(x)
-        if found is x and type(x) is not Variable and is_written_in_python(type(x)) and any(
-                type(in_class(type(x), name)) is FunctionType for name in ASKED):
+        if found is x and type(x) is not Variable and is_asked(x):
             raise CaptureError(f"an operation asks a {type(x).__name__} what number it is, which "
                                f"can't be captured, {user_line()}; give it a number")
         return found
@@ -294,8 +302,6 @@ class ReplayRecorder(Recorder):
         return any(x.requires_grad and (memory_of(x), gradient_place(x)) == place
                    for x, _ in self.known.values())
 
-    # ---- training steps
-
     def noted_sweep(self, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], *,
                     retain_graph: bool, create_graph: bool, inputs: Any, accumulate_grads: bool,
                     no_grad: Any) -> Any:
@@ -303,9 +309,10 @@ class ReplayRecorder(Recorder):
 
         Raises: CaptureError, before the sweep has run, if that is not possible.
         """
-        if no_grad:
-            raise CaptureError(f"backward: no_grad_set can't be captured, {user_line()}")
-        if create_graph and (accumulate_grads or not self.has_formulas()):
+        if no_grad or self.put_hooks.all:
+            what = "no_grad_set" if no_grad else "a hook on a gradient"
+            raise CaptureError(f"backward: {what} can't be captured, {user_line()}")
+        if create_graph and (accumulate_grads or not have_formulas(self.block.ops)):
             raise CaptureError("backward: a gradient with create_graph=True can't be captured to "
                                f"the bit, {user_line()}")
         for g in grads:                     # ones by default
@@ -344,12 +351,6 @@ class ReplayRecorder(Recorder):
             elif tensor is not None:
                 self.know(tensor, g)
         return made
-
-    def has_formulas(self) -> bool:
-        """Whether the gradients of all recorded calls are formulas of the library."""
-        return all(registered(call.type) is not None and "." not in call.type
-                   and not call.blocks() for call in self.block.ops
-                   if not all(x.stop_gradient for x in call.writes()))
 
     def gradients(self, starts: list[tuple[Variable, Variable]],
                   wanted: list[Variable]) -> list[Variable | None]:

@@ -12,6 +12,7 @@ from tensorlib._core.graph.node import Node
 from tensorlib._core.graph.saved import Counted
 from tensorlib._core.sweep.graph_reader import saved_ids, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.function import FunctionCtx
 from tensorlib.program.capture.results import things_in
 from tensorlib.program.ir.model import Variable
 from tensorlib.program.reads.read_log import vars_of
@@ -28,7 +29,8 @@ def escaped(recorder: Any, result: list[Any], objects: Set[int],
     held = [(weakref.ref(tensor), x) for tensor, x in recorder.known.values()
             if x.value is None and was_made_since(tensor, recorder.epoch)]
     for known in (recorder.known, recorder.by_memory, recorder.by_storage, recorder.constants,
-                  recorder.keys, recorder.uncounted, recorder.branched):
+                  recorder.keys, recorder.uncounted, recorder.branched, recorder.shown,
+                  recorder.put_hooks.all, recorder.put_hooks.cells):
         known.clear()
     tensors, variables = [], []
     for ref, x in held:
@@ -74,7 +76,7 @@ def is_graph(holder: Any, allowed: set[int]) -> bool:
     """Whether the holder of a tensor is part of a graph, or a frame that is about to end."""
     if isinstance(holder, (Node, Tensor, FrameType)):
         return True
-    if type(holder) not in (tuple, dict, Counted):
+    if type(holder) not in (tuple, dict, Counted, FunctionCtx):
         return False
     around = gc.get_referrers(holder)          # of the attributes of a node, or of a key
     for x in around:                           # a generator expression would hold references

@@ -8,7 +8,7 @@ graph has a new node for it (writes.py); a write to a captured tensor is recorde
 
 from typing import Any
 
-from tensorlib._core.base.dtypes import has_gradients
+from tensorlib._core.base.dtypes import BY_NAME, has_gradients
 from tensorlib._core.create.generator import default_generator
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.node import recorded_so_far
@@ -33,6 +33,9 @@ from tensorlib.program.ir.call_forms import IMPORTING, user_line
 from tensorlib.program.ir.call_types import DRAWING, cuts, form_of_call, is_sized_by_values
 from tensorlib.program.ir.errors import CaptureError
 from tensorlib.program.ir.model import Block, OpCall, Variable
+
+
+BOOLS = BY_NAME["bool"]
 
 
 class Again(Interpreter):
@@ -76,6 +79,7 @@ class Recorder(Noter):
         self.stale: set[int] = set()                     # tensors written through another one
         self.branched: list[Tensor] = []     # operands of control flow with gradients
         self.unsure = False                  # whether a branch not taken would have gradients
+        self.shown: list[tuple[Tensor, int]] = []   # to a Function, each with its version then
         self.writes = Writes(self)
         self.constants: dict[int, Tensor] = {}         # tensors made of numbers, by id
         self.open: set[Variable] = set()               # whose sizes may differ in another run
@@ -158,6 +162,12 @@ class Recorder(Noter):
                 return x
         raise CaptureError(f"a value that is computed again can't be captured, {user_line()}")
 
+    def in_steps(self, value: Tensor, of: Tensor, linked: Tensor) -> None:
+        """Records that a gradient depends in steps on what `of` stands for."""
+        x = self.variable_of(of) if of.is_leaf else self.at_its_place(of)
+        self.noted(operations.linear_pieces.name, {"input": self.variable_of(value), "of": x},
+                   linked, {})
+
     def cut(self, tensor: Tensor, x: Variable) -> Variable:
         """The variable of a tensor with the value of `x` and no gradient."""
         fresh = self.new_variable(operations.detach.name, tensor)
@@ -220,7 +230,16 @@ class Recorder(Noter):
                 result = op.function(*args, **kwargs)
             self.made(result)
             return result
+        if tensors and all(x.dtype is BOOLS or self.is_number_of_node(x) for x in tensors):
+            args = tuple([self.constant_like(x) if self.is_number_of_node(x) else x for x in args])
         return super().call(op, args, kwargs)
+
+    def constant_like(self, x: Tensor) -> Tensor:
+        """A constant in the place of a number, from which a result has its dtype."""
+        with unseen():
+            made: Tensor = x.clone()
+        self.made(made)
+        return made
 
     def is_number_of_node(self, x: Any) -> bool:
         """Whether a tensor is a Python number that a node saved for a rule, such as an exponent."""
@@ -312,7 +331,10 @@ class Recorder(Noter):
                         f"{user_line()}: its gradient runs it once more, and no call does for "
                         "what nobody reads")
             return result
-        return self.noted("function", inputs, result, {"function": cls})
+        requires = what_requires(args)
+        self.shown += [(x, x._version) for x in flatten((args, result))[0] if is_whole(x)]
+        return self.noted("function", inputs, result, {
+            "function": cls, **({"requires": requires} if requires else {})})
 
     def entered(self, x: Tensor) -> Tensor:
         """A leaf for a transform, through which the program can be differentiated: other runs may
@@ -354,8 +376,9 @@ class Recorder(Noter):
         if line == IMPORTING:
             return result
         if not all(map(is_whole, results)):
-            self.refuse(f"{type}: what is made for each example of a batch can't be captured, "
-                        f"{line}")
+            what = "what is made for each example of a batch" if has_examples(results, {}) else (
+                "a result that is no tensor")
+            self.refuse(f"{type}: {what} can't be captured, {line}")
             return result
         outputs = tuple([None if id(x) in self.known and isinstance(x, Tensor)
                          else self.new_variable(type, x) for x in results])
@@ -398,6 +421,15 @@ def with_open_sizes(call: OpCall) -> list[Variable]:
         if x is not None:
             x.shape = result[0] if result is not None else (None,) * len(x.shape)
     return [x for x in call.writes() if None in x.shape]
+
+
+def what_requires(x: Any) -> Any:
+    """Which tensors among arguments, and in containers, require a gradient; False for one where
+    none does."""
+    if type(x) in (tuple, list):
+        found = tuple(map(what_requires, x))
+        return found if any(found) else False
+    return isinstance(x, Tensor) and x.requires_grad
 
 
 def has_examples(args: Any, kwargs: Any) -> bool:

@@ -4,7 +4,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Set
 from functools import partial, update_wrapper
 from pathlib import Path
 from types import FunctionType, MethodType
@@ -25,10 +25,11 @@ from tensorlib.program.capture.results import (
 )
 from tensorlib.program.capture.returned import flatten_result
 from tensorlib.program.capture.trace import captured_names
+from tensorlib.program.compiled.chains import chain_for
 from tensorlib.program.compiled.checking import compared
+from tensorlib.program.compiled.linking import check_kept_gradients, is_linked, leaves_made
 from tensorlib.program.compiled.replaying import Differentiable, Replay, Savers
 from tensorlib.program.compiled.states import Undo
-from tensorlib.program.differentiation.backward import dependents
 from tensorlib.program.guards.guarded import Guards
 from tensorlib.program.guards.own_names import guard as guard_of_builtins
 from tensorlib.program.guards.own_names import replaced
@@ -38,14 +39,13 @@ from tensorlib.program.guards.values import (
     MISSING, fields_of, in_class, is_mutable_value, items_of, members_of,
 )
 from tensorlib.program.ir.errors import CaptureError, ProgramError
-from tensorlib.program.ir.model import Variable, inner_calls
+from tensorlib.program.ir.model import Variable
 from tensorlib.program.ir.nested import are_same
 from tensorlib.program.passes import enabled
 from tensorlib.program.passes.checks_first import checks_first
 from tensorlib.program.passes.facts import undone_at_failure
 from tensorlib.program.program import Program
 from tensorlib.program.reads.graph_breaks import SplitFunction
-from tensorlib.program.reads.known import is_of_library
 from tensorlib.program.reads.local_variables import CannotSplit
 from tensorlib.program.reads.recorder import ReadRecorder
 from tensorlib.program.reads.reports import describe, guard_of_gradient, report_lines, why_not
@@ -378,6 +378,7 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
         raise Unplanned("it returns a tensor from outside that lies where one that it made does")
     made = leaves_made(recorder, tensors, found)
     linked = is_linked(recorder, tensors, slots, found, made.values())
+    chain = chain_for(recorder, slots, linked, made)
     if any(isinstance(x, Tensor) and x.requires_grad and x.is_leaf
            and was_made_since(x, recorder.epoch) for x in found):
         raise Unplanned("it returns a leaf that it makes, of which each call makes another")
@@ -407,13 +408,14 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
     lie = map(storage_of, (*tensors, *(x.value for x in lasts)))
     calls, asked = checks_first(list(recorder.block.ops),
                                 dict(zip((*recorder.program.inputs, *lasts), lie)))
-    replay = ready(recorder.block, calls, recorder.program.inputs, tensors, lasts, wanted, flags)
+    given = recorder.program.inputs, tensors, lasts, wanted, flags
+    replay = chain.made(ready, recorder.block, calls, given, all_gone)
     inference = check_results(slots, found, replay, tensors)
     check_kept_gradients(recorder, found)
     places, leaves = {x: i for i, x in enumerate(wanted)}, slots
     written = {i for i, x in enumerate((*tensors, *replay.values))
                if storage_of(x) in recorder.writes.lasting}
-    changing = undone_at_failure(replay.calls, asked)
+    changing = undone_at_failure(replay.calls, asked) or replay.changing
     if changing and replay.machine.beyond:
         raise Unplanned("it writes before a check of values, and reaches beyond its arguments")
     slots = [places[x] if type(x) is Variable else -1 for x in slots]
@@ -426,52 +428,6 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
         Overlaps(tensors, replay.values, written, read, met),
         inference, views_in(slots, found, (*tensors, *replay.values)),
         Undo(changing, written, replay.values) if changing else None)
-
-
-def check_kept_gradients(recorder: ReplayRecorder, found: list[Any]) -> None:
-    """Raises: Unplanned where a result lies in the memory of a `.grad` that the call sets, which is
-    not a result of a replay."""
-    kept = {storage_of(x.value.grad) for x in recorder.grads if x.value.grad is not None}
-    if any(isinstance(x, Tensor) and x.numel() and storage_of(x) in kept for x in found):
-        raise Unplanned("it returns a .grad that it sets, or a view of it; clone it")
-
-
-def leaves_made(recorder: ReplayRecorder, tensors: tuple[Tensor, ...],
-                found: list[Any]) -> dict[int, Variable]:
-    """By their ids, the leaves that the call made, as a transform does, and that results lead to:
-    nobody else has them, but sweeps go there, and need what leads there. Raises: Unplanned."""
-    around = {id(x) for x in (*tensors, *(x.value for x in recorder.program.persistables()))}
-    leaves = savers_above([x for x in found if isinstance(x, Tensor) and x.requires_grad
-                           and x.grad_fn is not None], recorder.begun)[-1]
-    made = [x for x in leaves if id(x) not in around]
-    if not all(id(x) in recorder.known for x in made):
-        raise Unplanned("its result leads to a leaf of which it is not known what made it")
-    return {id(x): recorder.variable_of(x) for x in made}
-
-
-def is_linked(recorder: ReplayRecorder, tensors: tuple[Tensor, ...], slots: list[Any],
-              found: list[Any], own: Iterable[Variable]) -> bool:
-    """Whether a result is to have a gradient. Raises: Unplanned where one has it as a leaf of its
-    own, or has none though a replay would give it one, or where what its gradient is computed of is
-    not known."""
-    inputs, lasting = recorder.program.inputs, recorder.program.persistables()
-    sources = [x for x, like in zip((*inputs, *lasting), (*tensors, *(x.value for x in lasting)))
-               if like.requires_grad]
-    depends = dependents(recorder.block.ops, [*sources, *own])
-    given = {*inputs, *lasting}
-    linked = False
-    for x, tensor in zip(slots, found):
-        if type(x) is Variable and x not in given:
-            if (x in depends) != tensor.requires_grad:
-                raise Unplanned("what it returns requires a gradient in another way than a replay "
-                                "would give it")
-            linked = linked or tensor.requires_grad
-    if linked and any(call.type == "function" and not is_of_library(call.attributes["function"])
-                      and not all(x.stop_gradient for x in call.writes())
-                      for call in inner_calls(recorder.block)):
-        raise Unplanned("an autograd.Function is run once more for its gradient, which is asked "
-                        "for after the call: what it reads may be another then")
-    return linked
 
 
 def name_of(f: Any) -> str:

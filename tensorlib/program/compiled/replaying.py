@@ -40,10 +40,12 @@ class Replay:
 
     given: the variables of the inputs. layouts: tensors that are laid out as theirs will be.
     lasting: what is read from around the function. flags: which passes run, as in
-    `passes.enabled`. outdone: eager calls do less than replays, as in `Links`. Raises: Unplanned.
+    `passes.enabled`. outdone: eager calls do less than replays, as in `Links`. changing: calls that
+    are undone where a run fails, whatever comes after them. Raises: Unplanned.
     """
 
     outdone = False
+    changing: list[OpCall] = []
 
     def __init__(self, block: Block, calls: list[OpCall], given: list[Variable],
                  layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable],
@@ -99,20 +101,23 @@ class Differentiable(Replay):
 
     savers: which nodes of the eager call's graph saved values. all_gone: none has them any more.
     own: leaves that the call makes, as it made them. ages: of its leaves, as `ages_of_leaves`.
+    places: in the graph, of what is given, where that is not told by `layouts`.
     """
 
     def __init__(self, block: Block, calls: list[OpCall], given: list[Variable],
                  layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable],
                  flags: dict[str, bool], savers: Savers | None = None,
                  all_gone: bool = False, own: Mapping[Variable, Tensor] | None = None,
-                 ages: Mapping[Any, int] | None = None):
+                 ages: Mapping[Any, int] | None = None,
+                 places: Mapping[Variable, Any] | None = None):
         self.flags, self.all_gone, self.own = flags, all_gone, own or {}
         calls = apart(calls)              # their blocks will give what the backward part needs
         likes = {x: like for x, like in zip((*given, *lasting),
                                             (*layouts, *(x.value for x in lasting)))
                  if like is not None and like.requires_grad} | self.own
+        places = {x: (places or {}).get(x) or gradient_place(like) for x, like in likes.items()}
         # an eager call makes the nodes of leaves in this order, in which their hooks are called
-        sources = sorted(likes, key=lambda x: number_of(gradient_place(likes[x])[0]))
+        sources = sorted(likes, key=lambda x: number_of(places[x][0]))
         self.block, self.depends = block, dependents(calls, sources)
         at_hand = {*given, *lasting}
         self.roots = [x for x in wanted if x in self.depends and x not in at_hand]
@@ -131,7 +136,6 @@ class Differentiable(Replay):
         backward, totals = self.backward_part(calls, self.starts, {})
         self.sources = [x for x, g in zip(sources, totals) if g is not None]
         self.grads = [g for g in totals if g is not None]
-        places = {x: gradient_place(likes[x]) for x in self.sources}
         savers = savers or Savers()
         self.on_ways = [[savers.between(root, places[x]) for x in self.sources]
                         for root in self.roots]

@@ -174,7 +174,7 @@ class Backward:
         outputs = [self.new_gradient(x) if self.wants(x) else None for x in args]
         self.append(OpCall(
             "function_gradient", {"args": self.present(args), "grads": tuple(grads)},
-            tuple(outputs), {"function": call.attributes["function"],
+            tuple(outputs), {**call.attributes,
                              "wanted": tuple(x is not None for x in outputs)}, call.line))
         for x, g in zip(args, outputs):
             self.add(x, g)

@@ -16,7 +16,7 @@ from tensorlib._core.interpreters.stack import current_layer
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.gradients import grad
-from tensorlib.autograd.modes import enable_grad, is_grad_enabled
+from tensorlib.autograd.modes import enable_grad, is_grad_enabled, no_grad
 from tensorlib.ops.declare import FUNCTIONS, run_resolved
 from tensorlib.ops.late import name_of, operations
 from tensorlib.ops.value_checks import CHECKS
@@ -332,17 +332,37 @@ def grad_of(param: Tensor) -> Tensor:
     return FUNCTIONS["zeros_like"](param.detach()) if param.grad is None else param.grad
 
 
-def applied(args: tuple[Any, ...], function: Any) -> Any:
-    """What an autograd.Function gives."""
-    return function.apply(*args)
+def applied(args: tuple[Any, ...], function: Any, requires: Any = ()) -> Any:
+    """What an autograd.Function gives. requires: which of the arguments require a gradient, as its
+    forward may ask, where some do."""
+    if not requires:
+        return function.apply(*args)
+    with no_grad():
+        return function.apply(*leaves_of(args, requires))
+
+
+def hooked(input: Tensor, hook: Any) -> tuple[()]:
+    """Puts a hook on a tensor that requires a gradient, or for None has it keep its gradient."""
+    if hook is None:
+        input.retain_grad()
+    else:
+        input.register_hook(hook)
+    return ()
+
+
+def leaves_of(args: Any, requires: Any) -> Any:
+    """The arguments, also those in containers, some of them as leaves that require a gradient."""
+    if type(requires) is tuple:
+        return type(args)(map(leaves_of, args, requires))
+    return args.detach().requires_grad_() if requires else args
 
 
 def function_gradient(args: tuple[Any, ...], grads: tuple[Any, ...], function: Any,
-                      wanted: tuple[bool, ...]) -> tuple[Any, ...]:
+                      wanted: tuple[bool, ...], requires: Any = ()) -> tuple[Any, ...]:
     """The wanted gradients of an autograd.Function, which runs once more."""
     with enable_grad():
-        own = [x.detach().requires_grad_() if is_wanted else x
-               for x, is_wanted in zip(args, wanted)]
+        own = [x.detach().requires_grad_() if is_wanted else leaves_of(x, needs) for
+               x, is_wanted, needs in zip(args, wanted, requires or (False,) * len(args))]
         found = function.apply(*own)
         outputs = found if isinstance(found, (tuple, list)) else (found,)
         pairs = [(x, g) for x, g in zip(outputs, grads) if g is not None and x.requires_grad]
@@ -371,9 +391,10 @@ OWN = {
     "sum of parts": Form(("parts",), (), True, None, summed, pure=True),
     "zeros_like": Form(("input",), ("dtype",), False, None, zeros_of, pure=True),
     "set_grad": Form(("param", "grad"), ("strides",), False, None, with_grad, effect=True),
-    "function": Form(("args",), ("function",), False, None, applied, writes=True),
-    "function_gradient": Form(("args", "grads"), ("function", "wanted"), False, None,
+    "function": Form(("args",), ("function", "requires"), False, None, applied, writes=True),
+    "function_gradient": Form(("args", "grads"), ("function", "wanted", "requires"), False, None,
                               function_gradient, writes=True),
+    "hook": Form(("input",), ("hook",), False, None, hooked, writes=True),
     "check": Form(("values",), ("name", "facts"), False, None, made_check, effect=True),
     "get_grad": Form(("param",), (), False, None, grad_of),
     "optimizer_step": Form(("params", "grads"), ("optimizer",), False, None, stepped,
