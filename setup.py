@@ -307,7 +307,7 @@ def settings():
              KERNEL_DIRECTIVES, FLAGS, sorted(HOT), sorted(COLD), sorted(LEAN),
              sorted(UNCONTRACTED), WARM_LOOPS, LEAN_LOOPS, sorted(LONE), LONE_LOOPS, OLDEST,
              LINK_FLAGS, [each for each in LEVELS.items() if each not in ALL_LEVELS.items()],
-             NEEDED, sorted(UNWIDENED), sorted(RARE), QUICK,
+             NEEDED, sorted(UNWIDENED), sorted(RARE), QUICK, TABLES,
              *map(os.environ.get, ("CC", "CFLAGS", "LDFLAGS"))]
     return "\n".join(map(str, parts))
 
@@ -346,6 +346,8 @@ FRAME = ("static void __Pyx_AddTraceback(", """int py_line, const char *filename
     if (trace != NULL && (asked == NULL || strcmp(asked, "full") != 0)) return;
     PyCodeObject *py_code = 0;
 """)
+# What kernel modules have for Python are tables, which are read once: they are compiled for size.
+TABLES = r"(?m)^(static )(?=PyObject \*__pyx_(?:f|fuse|pf|pw)_)"
 
 
 def mended(text, where, head, flawed, sound):
@@ -404,6 +406,8 @@ def translate(contexts, source):
     text = c_file.read_text()
     for head, flawed, sound in [APPEND] if DEBUG else [APPEND, FRAME]:
         text = mended(text, c_file, head, flawed, sound)
+    if alone:
+        text = re.sub(TABLES, r"\1__attribute__((cold)) ", text)
     c_file.write_text(text)
 
 
