@@ -311,7 +311,7 @@ def settings():
     parts = [sys.version, Cython.__version__, metadata.version("numpy"), DIRECTIVES,
              KERNEL_DIRECTIVES, FLAGS, sorted(HOT), sorted(COLD), sorted(LEAN),
              sorted(UNCONTRACTED), WARM_LOOPS, LEAN_LOOPS, sorted(LONE), LONE_LOOPS, OLDEST,
-             sorted(UNCOPIED), LINK_FLAGS,
+             sorted(UNCOPIED), LINK_FLAGS, TABLES,
              [each for each in LEVELS.items() if each not in ALL_LEVELS.items()],
              NEEDED, sorted(UNWIDENED), sorted(RARE), QUICK,
              *map(os.environ.get, ("CC", "CFLAGS", "LDFLAGS"))]
@@ -352,6 +352,8 @@ FRAME = ("static void __Pyx_AddTraceback(", """int py_line, const char *filename
     if (trace != NULL && (asked == NULL || strcmp(asked, "full") != 0)) return;
     PyCodeObject *py_code = 0;
 """)
+# What kernel modules have for Python are tables, which are read once: they are compiled for size.
+TABLES = r"(?m)^(static )(?=PyObject \*__pyx_(?:f|fuse|pf|pw)_)"
 
 
 def mended(text, where, head, flawed, sound):
@@ -410,6 +412,8 @@ def translate(contexts, source):
     text = c_file.read_text()
     for head, flawed, sound in [APPEND] if DEBUG else [APPEND, FRAME]:
         text = mended(text, c_file, head, flawed, sound)
+    if alone:
+        text = re.sub(TABLES, r"\1__attribute__((cold)) ", text)
     c_file.write_text(text)
 
 

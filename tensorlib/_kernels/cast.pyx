@@ -273,10 +273,14 @@ cdef void cast_real_part_run(const floating* x, target* y, Py_ssize_t n) noexcep
 
 
 cdef void cast_complex_bool_run(const floating* x, uint8_t* y, Py_ssize_t n) noexcept nogil:
-    """y := x != 0"""
+    """y := x != 0: as integers, but for the signs, which are vectorised"""
     cdef Py_ssize_t i
+    cdef const uint64_t* bits = <const uint64_t*>x
     for i in range(n):
-        y[i] = (x[2 * i] != 0) | (x[2 * i + 1] != 0)
+        if floating is float:
+            y[i] = bits[i] & 0x7FFFFFFF7FFFFFFFULL != 0
+        else:
+            y[i] = (bits[2 * i] | bits[2 * i + 1]) << 1 != 0
 
 
 cdef void cast_complex_run(const number* x, floating* y, Py_ssize_t n) noexcept nogil:

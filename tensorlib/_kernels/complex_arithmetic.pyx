@@ -238,17 +238,16 @@ cdef void lerp_run(const floating* a, const floating* b, const floating* w, floa
                    Py_ssize_t n) noexcept nogil:
     """y := a + w * (b - a), from the nearer end, so that a and b come out exactly"""
     cdef Py_ssize_t i
-    cdef floating re, im, way, across, one = 1, half = 0.5
+    cdef floating re, im, from_re, from_im, c, d, one = 1, quarter = 0.25
     cdef bint near
     for i in range(n):
-        near = length(w[2 * i], w[2 * i + 1]) < half
-        way, across = b[2 * i] - a[2 * i], b[2 * i + 1] - a[2 * i + 1]
-        if near:
-            multiply(w[2 * i], w[2 * i + 1], way, across, &re, &im)
-            y[2 * i], y[2 * i + 1] = a[2 * i] + re, a[2 * i + 1] + im
-        else:
-            multiply(one - w[2 * i], -w[2 * i + 1], way, across, &re, &im)
-            y[2 * i], y[2 * i + 1] = b[2 * i] - re, b[2 * i + 1] - im
+        c, d = w[2 * i], w[2 * i + 1]
+        near = rounded(c * c) + rounded(d * d) < quarter
+        from_re, from_im = a[2 * i], a[2 * i + 1]
+        re, im = b[2 * i], b[2 * i + 1]
+        multiply(c if near else c - one, d, re - from_re, im - from_im, &c, &d)
+        y[2 * i] = (from_re if near else re) + c
+        y[2 * i + 1] = (from_im if near else im) + d
 
 
 cdef void neg_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
@@ -311,12 +310,19 @@ cdef void abs_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
 
 cdef void sgn_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := x / |x|, and 0 where x is 0"""
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, count, start = 0
+    cdef floating[BLOCK] sizes
     cdef floating size, one = 1, zero = 0
-    for i in range(n):
-        size = length(x[2 * i], x[2 * i + 1])
-        y[2 * i] = zero if size == 0 else x[2 * i] / (one if size == 0 else size)
-        y[2 * i + 1] = zero if size == 0 else x[2 * i + 1] / (one if size == 0 else size)
+    while start < n:
+        count = min(n - start, <Py_ssize_t>BLOCK)
+        abs_run(x, sizes, count)
+        for i in range(count):
+            size = one if sizes[i] == 0 else sizes[i]
+            y[2 * i] = zero if sizes[i] == 0 else x[2 * i] / size
+            y[2 * i + 1] = zero if sizes[i] == 0 else x[2 * i + 1] / size
+        x += 2 * count
+        y += 2 * count
+        start += count
 
 
 cdef void prod_row(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
@@ -353,8 +359,14 @@ cdef void prod_fold(void* tag, const floating* x, const floating* c, floating* y
     for o in range(outer):
         into = y + 2 * o * inner
         row = x + 2 * o * slice_step
-        if inner == 1 and n >= LANES:
-            prod_row(row, into, n)
+        if inner == 1:
+            if n >= LANES:
+                prod_row(row, into, n)
+                continue
+            re, im = row[0], row[1]
+            for i in range(1, n):
+                multiply(re, im, row[2 * i], row[2 * i + 1], &re, &im)
+            into[0], into[1] = re, im
             continue
         for j in range(2 * begin, 2 * end):
             into[j] = row[j]

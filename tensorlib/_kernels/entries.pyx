@@ -18,8 +18,41 @@ from tensorlib._kernels import FLOATS, rows_for
 cdef enum:
     AHEAD = 8            # rows that are loaded before they are needed
     TOGETHER = 4         # rows that are added at once: fewer roundings, and less traffic
+    MOST_AT_ONCE = 64    # entries of a row that are taken together
+    NEAR = 1 << 19       # bytes that stay in the second-level cache, where nothing is to be loaded
 
 cdef extern from * nogil:
+    """
+    /* y[j] += values[0] * x[at[0] + j] + ... + values[n - 1] * x[at[n - 1] + j], one after the
+       other, with the sums of BLOCKS vectors in registers: in memory each waits for the last */
+    #define ADD_BLOCKS(T, V, BLOCKS)                                                             \
+        for (; j + BLOCKS * sizeof(V) / sizeof(T) <= width; j += BLOCKS * sizeof(V) / sizeof(T)) \
+        {                                                                                        \
+            V sums[BLOCKS];                                                                      \
+            for (int k = 0; k < BLOCKS; k++) sums[k] = ((V *)(y + j))[k];                        \
+            for (Py_ssize_t i = 0; i < n; i++)                                                   \
+                for (int k = 0; k < BLOCKS; k++)                                                 \
+                    sums[k] += values[i] * ((const V *)(x + at[i] + j))[k];                      \
+            for (int k = 0; k < BLOCKS; k++) ((V *)(y + j))[k] = sums[k];                        \
+        }
+    #define ADD_ENTRIES(T)                                                                       \
+        static void add_entries_##T(const T *values, const T *x, const Py_ssize_t *at,           \
+                                    Py_ssize_t n, T *y, size_t width) {                          \
+            typedef T wide __attribute__((vector_size(32), aligned(sizeof(T)), may_alias));      \
+            typedef T half __attribute__((vector_size(16), aligned(sizeof(T)), may_alias));      \
+            size_t j = 0;                                                                        \
+            ADD_BLOCKS(T, wide, 4)                                                               \
+            ADD_BLOCKS(T, wide, 1)                                                               \
+            ADD_BLOCKS(T, half, 1)                                                               \
+            ADD_BLOCKS(T, T, 1)                                                                  \
+        }
+    ADD_ENTRIES(float)
+    ADD_ENTRIES(double)
+    """
+    void add_entries_float(const float* values, const float* x, const Py_ssize_t* at, Py_ssize_t n,
+                           float* y, Py_ssize_t width)
+    void add_entries_double(const double* values, const double* x, const Py_ssize_t* at,
+                            Py_ssize_t n, double* y, Py_ssize_t width)
     void __builtin_prefetch(const void* address)
 
 
@@ -38,40 +71,31 @@ cdef inline void fetch(const volatile int64_t* places, Py_ssize_t i, Py_ssize_t 
 
 cdef void add_entries(Entries* of, const floating* values, const floating* x,
                       floating* y) noexcept nogil:
-    """y[rows[e]] += values[e] * x[columns[e]]"""
-    cdef Py_ssize_t e, j, width = of.width
+    """y[rows[e]] += values[e] * x[columns[e]], for as many entries at once as share a row"""
+    cdef Py_ssize_t[MOST_AT_ONCE] at
+    cdef Py_ssize_t e = 0, n, width = of.width
     cdef const volatile int64_t* rows = of.rows
     cdef const volatile int64_t* columns = of.columns
-    cdef int64_t row, column, next_row = -1, next_column = -1
-    cdef const floating* source
-    cdef const floating* next_source
-    cdef floating* target
-    cdef floating value, next_value
-    cdef bint held = False               # whether the next entry has been read already
-    e = 0
+    cdef int64_t row, column
+    cdef bint far = of.m * width * <Py_ssize_t>sizeof(floating) > NEAR
     while e < of.count:
-        fetch(columns, e + AHEAD, of.count, x, of.m, width)
-        if not held:
-            next_row, next_column = rows[e], columns[e]
-        row, column = next_row, next_column
-        if not (0 <= row < of.n and 0 <= column < of.m):
-            of.refused = 1
-            return
-        value, source, target = values[e], x + column * width, y + row * width
-        e += 1
-        held = e < of.count
-        if held:
-            next_row, next_column = rows[e], columns[e]
-        if held and next_row == row and 0 <= next_column < of.m:     # often they share a row
-            fetch(columns, e + AHEAD, of.count, x, of.m, width)
-            next_value, next_source = values[e], x + next_column * width
-            for j in range(width):
-                target[j] = (target[j] + value * source[j]) + next_value * next_source[j]
-            e += 1
-            held = False
+        row, n = rows[e], 0
+        while True:
+            if far:
+                fetch(columns, e + n + AHEAD, of.count, x, of.m, width)
+            column = columns[e + n]
+            if not (0 <= row < of.n and 0 <= column < of.m):
+                of.refused = 1
+                return
+            at[n] = column * width
+            n += 1
+            if n == MOST_AT_ONCE or e + n == of.count or rows[e + n] != row:
+                break
+        if floating is float:
+            add_entries_float(values + e, x, at, n, y + row * width, width)
         else:
-            for j in range(width):
-                target[j] += value * source[j]
+            add_entries_double(values + e, x, at, n, y + row * width, width)
+        e += n
 
 
 cdef void entry_dots(Entries* of, const floating* a, const floating* x,

@@ -201,6 +201,12 @@ cdef void gapped(Folded* op, const floating* x, floating* y, Py_ssize_t at, Py_s
         gapped_products_double(x, y, at, n, &of)
 
 
+def short_row():
+    """Bytes from which on rows have a loop of their own; in shorter ones, as in columns of as few,
+    one element is folded after the other"""
+    return REGISTER
+
+
 def table():
     return rows_for(("int64", *FLOATS), [
         # Integer sums wrap around, which only unsigned arithmetic may do in C.

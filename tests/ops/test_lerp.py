@@ -31,6 +31,17 @@ def test_both_formulas_as_in_pytorch():
     assert tl.lerp(start, end, tl.tensor(weights)).tolist() == expected
 
 
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_numbers_go_from_the_nearer_end(dtype):
+    rng = np.random.default_rng(5)
+    a, b, w = ((rng.normal(size=97) + 1j * rng.normal(size=97)).astype(dtype) for _ in range(3))
+    w[::5], w[1::5] = 0, 1
+    found = tl.lerp(*map(tl.from_numpy, (a, b, w))).numpy()
+    assert (found[::5] == a[::5]).all() and (found[1::5] == b[1::5]).all()
+    expected = a.astype(complex) + w.astype(complex) * (b.astype(complex) - a)
+    assert np.abs(found - expected).max() < 40 * np.finfo(dtype).eps
+
+
 @pytest.mark.parametrize("dtype", [tl.float32, tl.float64])
 @pytest.mark.parametrize("weight", [0.0, 0.25, 0.5, 1.0, 3.0])
 def test_derivatives(dtype, weight):

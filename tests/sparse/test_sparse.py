@@ -95,6 +95,21 @@ def test_products_in_every_dtype(dtype):
     assert tl.addmm(tl.ones(2, 2, dtype=x.dtype), of, x, alpha=2).tolist() == [[11, 13], [35, 45]]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", [1, 3, 4, 8, 13, 32, 63, 70])
+def test_products_of_rows_of_many_entries(width, dtype):
+    """Entries that share a row are added together, in their order, wherever they stand."""
+    rng = np.random.default_rng(width)
+    rows = np.repeat([3, 0, 3, 2], [70, 1, 5, 130])
+    columns = rng.integers(0, 9, rows.size)
+    values = rng.integers(-5, 6, rows.size).astype(dtype)
+    x = rng.integers(-5, 6, (9, width)).astype(dtype)
+    wanted = np.zeros((4, width), dtype)
+    np.add.at(wanted, rows, values[:, None] * x[columns])
+    of = tl.sparse_coo_tensor(np.stack([rows, columns]), values, (4, 9))
+    assert ((of @ tl.from_numpy(x)).numpy() == wanted).all()
+
+
 def test_products_of_a_batch():
     from tensorlib.testing import gradcheck
     indices = tl.tensor([[0, 0, 2, 2], [1, 1, 0, 2], [3, 0, 1, 1]])

@@ -7,7 +7,7 @@ from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, sizes_of
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.reduce.schedule cimport (
     ALL, ANY, GAPPED_BYTES, Gaps, MAX, MIN, NO_LOOP, NO_MEMORY, PROD, RELEASE_GIL, SUM,
-    added_up, gapped_run, has_gapped, reduce_run, reduced_in,
+    added_up, gapped_run, has_gapped, reduce_run, reduced_in, short_row,
 )
 from tensorlib._core.reduce.squares cimport multiply
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
@@ -48,7 +48,10 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
     if n_last:                               # in two steps
         x, kind = fold(kind, x, n_last, last, True, reduced_in(kind, x.type)), added_up(kind)
     out = new_reduced(x, n_reduced, reduced, keepdim, result)     # a copy may let others change x
-    source = arrange(kind, x, n_reduced, reduced, sizes)
+    if repeats_a_row(kind, x, n_reduced, reduced, sizes):
+        source = x
+    else:
+        source = arrange(kind, x, n_reduced, reduced, sizes)
     if out.numel_:
         fold_to(kind, source, NULL, sizes, out)
     return out
@@ -66,6 +69,33 @@ cdef Tensor taken_once(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* 
             times[0] *= dims[d]
             dims[d] = 1
     return x if times[0] == 1 else new_view(x, x.ndim_, dims, x.steps, x.data_pointer)
+
+
+cdef bint repeats_a_row(int kind, Tensor x, int n_reduced, const int* reduced,
+                        Py_ssize_t* sizes) noexcept:
+    """Whether `x` has short rows of one element each, beside each other: writes the sizes of
+    columns whose rows are all the same, which give the same bits."""
+    cdef bint is_reduced[MAX_NDIM]
+    cdef Py_ssize_t rows = 1, columns = 1
+    cdef int d
+    if x.packed or KIND[x.type] != FLOAT_KIND or reduced_in(kind, x.type) != x.type:
+        return False
+    mark(x, n_reduced, reduced, is_reduced)
+    for d in range(x.ndim_ - 1, -1, -1):
+        if x.dims[d] == 1:
+            continue
+        if not is_reduced[d]:
+            if x.steps[d] != columns:
+                return False
+            columns *= x.dims[d]
+        elif x.steps[d] != 0 or columns != 1:
+            return False
+        else:
+            rows *= x.dims[d]
+    sizes[0], sizes[1], sizes[2] = 1, rows, columns
+    sizes[3] = sizes[4] = 0
+    return (rows * ITEMSIZE[x.type] < short_row() and columns * ITEMSIZE[x.type] >= GAPPED_BYTES
+            and rows > 1)
 
 
 cdef bint is_exact(int kind, int dtype) noexcept:
@@ -113,7 +143,8 @@ cdef bint lies_in_rows(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* 
             gaps.row *= x.dims[d]
         expected = x.steps[d] * x.dims[d]
     return ((not inside or gaps.apart != 1) and gaps.row * ITEMSIZE[x.type] >= GAPPED_BYTES
-            and (slices < 0 or sizes[1] >= LEAST_IN_SLICE and gaps.apart <= 2))
+            and (slices < 0 or gaps.apart == 0
+                 or sizes[1] >= LEAST_IN_SLICE and gaps.apart <= 2))
 
 
 cdef int last_even(Tensor x, Py_ssize_t row, int* last) noexcept:

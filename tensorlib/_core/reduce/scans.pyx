@@ -149,13 +149,14 @@ cdef void recur(const floating* x, const floating* factors, floating* y, Py_ssiz
 cdef void complex_products(const complex_number* x, complex_number* y, Py_ssize_t n,
                            Py_ssize_t step, Py_ssize_t width) noexcept nogil:
     """As `products`, of complex numbers, a column after the other"""
-    cdef complex128_t running
+    cdef double re, im, by_re, by_im
     cdef Py_ssize_t i, j
     for j in range(width):
-        running = 1
+        re, im = 1, 0
         for i in range(n):
-            running = running * x[i * step + j]
-            y[i * step + j] = <complex_number>running
+            by_re, by_im = x[i * step + j].real, x[i * step + j].imag
+            re, im = re * by_re - im * by_im, re * by_im + im * by_re
+            y[i * step + j].real, y[i * step + j].imag = re, im
 
 
 cdef void complex_recur(const complex_number* x, const complex_number* factors, complex_number* y,

@@ -50,6 +50,8 @@ cdef int reduce_run(int kind, int dtype, const char* x, const char* center, char
 
 cdef fold_fn fold_loop(int kind, int dtype) noexcept nogil
 
+cdef Py_ssize_t short_row() noexcept nogil
+
 cdef bint has_gapped(int kind, int dtype) noexcept nogil
 
 cdef int gapped_run(int kind, int dtype, const char* x, char* y, const Py_ssize_t* sizes,

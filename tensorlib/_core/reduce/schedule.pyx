@@ -54,6 +54,7 @@ cdef enum:
 
 cdef void* loops[KINDS][N_DTYPES]
 cdef void* gapped_loops[KINDS][N_DTYPES]
+cdef Py_ssize_t shortest = _kernels.load("reduce").short_row()
 cdef void* row_loops[ROW_KINDS][N_DTYPES]
 cdef void* scan_loops[N_DTYPES]
 
@@ -97,6 +98,11 @@ cdef int reduce_run(int kind, int dtype, const char* x, const char* center, char
 cdef fold_fn fold_loop(int kind, int dtype) noexcept nogil:
     """The loop of a kind for float32 or float64."""
     return <fold_fn>loops[kind][dtype]
+
+
+cdef Py_ssize_t short_row() noexcept nogil:
+    """Bytes of a row from which on it has other bits than a column of as many elements."""
+    return shortest
 
 
 cdef bint has_gapped(int kind, int dtype) noexcept nogil:

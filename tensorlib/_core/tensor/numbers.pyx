@@ -2,7 +2,8 @@
 
 cimport numpy as cnp
 from cpython.complex cimport (
-    PyComplex_Check, PyComplex_CheckExact, PyComplex_ImagAsDouble, PyComplex_RealAsDouble,
+    PyComplex_Check, PyComplex_CheckExact, PyComplex_FromDoubles, PyComplex_ImagAsDouble,
+    PyComplex_RealAsDouble,
 )
 from cpython.float cimport (
     PyFloat_AS_DOUBLE, PyFloat_AsDouble, PyFloat_Check, PyFloat_CheckExact,
@@ -325,9 +326,9 @@ cdef object read(int id, const char* data):
     if id == UINT64:
         return (<const uint64_t*>data)[0]
     if id == COMPLEX64:
-        return complex((<const float*>data)[0], (<const float*>data)[1])
+        return PyComplex_FromDoubles((<const float*>data)[0], (<const float*>data)[1])
     if id == COMPLEX128:
-        return complex((<const double*>data)[0], (<const double*>data)[1])
+        return PyComplex_FromDoubles((<const double*>data)[0], (<const double*>data)[1])
     return read_bfloat16(data)
 
 

@@ -47,14 +47,17 @@ cdef bint goes_by_rows(const Plan* plan) noexcept nogil:
 
 
 cdef bint worth_a_call(const Plan* plan) noexcept nogil:
-    """Whether rows are runs of every operand that fill a register, for a loop that is cheap."""
+    """Whether rows are runs of every operand that fill a register, for a loop that is cheap, but of
+    one that it takes as a number."""
     cdef const TileLoops* program = plan.program
     cdef const Loop* loop = &program.steps[0].loop
-    cdef int inner = plan.ndim - 1, i
+    cdef int inner = plan.ndim - 1, number = number_of_rows(plan), i
     if program.n_steps == 0 or loop.cost > 1 or loop.strided or (
             plan.dims[inner] * loop.input_size < LINE):
         return False
     for i in range(program.n_inputs + 1):    # of one size: else the last of a row are one by one
+        if number >= 0 and i == program.steps[0].inputs[number]:
+            continue
         if plan.operands[i].steps[inner] == 0 or ITEMSIZE[plan.operands[i].dtype] != (
                 loop.input_size):
             return False

@@ -70,15 +70,16 @@ def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, 
                          requires_grad=requires_grad)
 
 
-INTS = {int}
-
-
 def ints(name, word, values):
     """The ints of a sequence, as a tuple. Raises: TypeError."""
+    if type(values) is tuple:
+        for each in values:
+            if type(each) is not int:
+                break
+        else:
+            return values
     if not isinstance(values, (tuple, list)):
         raise TypeError(f"{name}: {word} must be a sequence of ints, got {values!r}")
-    if type(values) is tuple and {*map(type, values)} <= INTS:
-        return values
     return tuple([integer(name, f"each {word}", each) for each in values])
 
 
@@ -87,10 +88,13 @@ def extent(name, size, stride):
     if len(size) != len(stride):
         raise RuntimeError(f"{name}: sizes and strides must be of one length, got {size} and "
                            f"{stride}")
-    if min((*size, *stride), default=0) < 0:
-        raise RuntimeError(f"{name}: sizes and strides must not be negative, got {size} and "
-                           f"{stride}")
-    return 1 + sum([(n - 1) * step for n, step in zip(size, stride)]) if all(size) else 0
+    last = 0
+    for n, step in zip(size, stride):
+        if n < 0 or step < 0:
+            raise RuntimeError(f"{name}: sizes and strides must not be negative, got {size} and "
+                               f"{stride}")
+        last += (n - 1) * step
+    return 0 if 0 in size else last + 1
 
 
 # ---- another size --------------------------------------------------------------------------------

@@ -154,9 +154,11 @@ def polynomial(name, input, n, first, following, factor=1):
     n = n.trunc() if n.is_floating_point() else n.long()
     before, now, times = ones_like(x), first(x), factor * x
     found = where(n == 0, before, before - 1)
-    for k in range(1, degree(name, n.max().item()) + 1 if n.numel() else 0):
+    last = degree(name, n.max().item()) if n.numel() else 0
+    for k in range(1, last + 1):
         found = where(n == k, now, found)
-        before, now = now, following(k, times, now, before)
+        if k < last:
+            before, now = now, following(k, times, now, before)
     return found.to(input.dtype)
 
 
