@@ -161,3 +161,40 @@ def test_rearranged_images_lie_as_those_of_pytorch(name, form):
     if torch is not None:
         theirs = function(torch, FORMS[form](torch, torch.from_numpy(rows)))
         assert theirs.stride() == ours.stride() and np.allclose(theirs.numpy(), ours.numpy())
+
+
+PICKED = {
+    "images": lambda t, x: x[t.tensor([1, 0, 1])], "channels": lambda t, x: x[:, t.tensor([3, 1])],
+    "columns": lambda t, x: x[..., t.tensor([5, 0])],
+    "a square of rows": lambda t, x: x[:, :, t.tensor([[1, 2], [0, 0], [3, 1]])],
+    "of two dims": lambda t, x: x[:, t.tensor([3, 1]), t.tensor([0, 2])],
+    "of dims apart": lambda t, x: x[t.tensor([1, 0]), :, t.tensor([0, 2])],
+    "of a part": lambda t, x: x[:, 2:, t.tensor([1, 0])],
+    "of one image": lambda t, x: x[1, :, t.tensor([1, 0])],
+    "with a new dim": lambda t, x: x[None, t.tensor([1, 0])],
+    "mask of images": lambda t, x: x[t.arange(2) > 0],
+    "mask": lambda t, x: x[:, :, t.ones(4, 6) > 0],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", PICKED)
+def test_what_is_picked_lies_as_in_pytorch(name, form):
+    """Whole dims in the order of the tensor's, and those of positions where that leaves them."""
+    rows = np.random.default_rng(0).normal(size=(2, 8, 4, 6)).astype("f4")
+    function, x = PICKED[name], FORMS[form](tl, tl.from_numpy(rows))
+    ours = function(tl, x)
+    assert tl.equal(ours, function(tl, x.contiguous()))
+    assert function(tl, x.contiguous()).is_contiguous()
+    if name == "images":
+        assert ours.is_contiguous(memory_format=tl.channels_last) == form.startswith("last")
+    if not name.startswith("mask"):            # how many places it has is known from its elements
+        replayed = tl.compile(lambda x: function(tl, x))(x)
+        assert replayed.stride() == ours.stride() and tl.equal(replayed, ours)
+        on_meta = function(tl, tl.empty_strided(x.shape, x.stride(), device="meta"))
+        assert on_meta.stride() == ours.stride()
+    if torch is not None:
+        theirs = function(torch, FORMS[form](torch, torch.from_numpy(rows)))
+        assert np.array_equal(theirs.numpy(), ours.numpy())
+        assert [s for s, n in zip(theirs.stride(), theirs.shape) if n > 1] == [
+            s for s, n in zip(ours.stride(), ours.shape) if n > 1]
