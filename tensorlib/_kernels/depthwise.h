@@ -227,39 +227,35 @@ static void depthwise_lane_products(const float* x, Py_ssize_t x_step, const Py_
 }
 
 /* totals[order[k] + c] += sum of g[p g_step + c] * x[taps[k] + p x_step + c], of `count` taps, for
-   a vector of channels without the first `skip` */
+   a vector of channels without those that the mask has not */
 static inline __attribute__((always_inline)) void depthwise_lane_leaf(
         const float* g, Py_ssize_t g_step, const float* x, Py_ssize_t x_step,
-        const Py_ssize_t* taps, const Py_ssize_t* order, double* totals, Py_ssize_t places,
-        Py_ssize_t skip, int count) {
-    enum { WIDTH = REGISTER / sizeof(float) };
+        const Py_ssize_t* taps, const Py_ssize_t* order, float* totals, Py_ssize_t places,
+        bits_float mask, int count) {
     row_float sums[DEPTHWISE_LANE_TAPS] = {{0}};
     for (Py_ssize_t p = 0; p < places; p++) {
         const row_float factor = *(const row_float*)(g + p * g_step);
         _Pragma("GCC unroll 9") for (int k = 0; k < count; k++)
             sums[k] += factor * *(const row_float*)(x + taps[k] + p * x_step);
     }
-    for (int k = 0; k < count; k++)
-        for (Py_ssize_t c = skip; c < WIDTH; c++)
-            totals[order[k] + c] += ((const float*)&sums[k])[c];
+    _Pragma("GCC unroll 9") for (int k = 0; k < count; k++)
+        *(row_float*)(totals + order[k]) += (row_float)((bits_float)sums[k] & mask);
 }
 
 static void depthwise_lane_dots(const float* g, const float* x, Py_ssize_t x_step,
                                 const Py_ssize_t* taps, const Py_ssize_t* order, Py_ssize_t n_taps,
-                                double* totals, Py_ssize_t g_step, Py_ssize_t places,
+                                float* totals, Py_ssize_t g_step, Py_ssize_t places,
                                 Py_ssize_t channels) {
-    enum { WIDTH = REGISTER / sizeof(float), LEAF = DEPTHWISE_LEAF / 8 };
-    for (; places > 0; places -= LEAF, g += LEAF * g_step, x += LEAF * x_step) {
-        const Py_ssize_t here = places < LEAF ? places : LEAF;
-        for (Py_ssize_t c = 0; c < channels; c += WIDTH) {
-            const Py_ssize_t at = c < channels - WIDTH ? c : channels - WIDTH;
-            Py_ssize_t k = 0;
-            for (; k + DEPTHWISE_LANE_TAPS <= n_taps; k += DEPTHWISE_LANE_TAPS)
-                depthwise_lane_leaf(g + at, g_step, x + at, x_step, taps + k, order + k,
-                                    totals + at, here, c - at, DEPTHWISE_LANE_TAPS);
-            for (; k < n_taps; k++)
-                depthwise_lane_leaf(g + at, g_step, x + at, x_step, taps + k, order + k,
-                                    totals + at, here, c - at, 1);
-        }
+    enum { WIDTH = REGISTER / sizeof(float), MOST = 64 / sizeof(float) };
+    for (Py_ssize_t c = 0; c < channels; c += WIDTH) {
+        const Py_ssize_t at = c < channels - WIDTH ? c : channels - WIDTH;
+        const bits_float mask = *(const bits_float*)(row_mask_float + MOST - (c - at));
+        Py_ssize_t k = 0;
+        for (; k + DEPTHWISE_LANE_TAPS <= n_taps; k += DEPTHWISE_LANE_TAPS)
+            depthwise_lane_leaf(g + at, g_step, x + at, x_step, taps + k, order + k, totals + at,
+                                places, mask, DEPTHWISE_LANE_TAPS);
+        for (; k < n_taps; k++)
+            depthwise_lane_leaf(g + at, g_step, x + at, x_step, taps + k, order + k, totals + at,
+                                places, mask, 1);
     }
 }

@@ -20,7 +20,7 @@
                        Py_ssize_t places, Py_ssize_t channels)
         y[p, c] := sum of w[order[k] + c] * x[taps[k] + p x_step + c]
     void lane_dots(const T* g, const T* x, Py_ssize_t x_step, const Py_ssize_t* taps,
-                   const Py_ssize_t* order, Py_ssize_t n_taps, double* totals, Py_ssize_t g_step,
+                   const Py_ssize_t* order, Py_ssize_t n_taps, T* totals, Py_ssize_t g_step,
                    Py_ssize_t places, Py_ssize_t channels)
         totals[order[k] + c] += sum over p of g[p g_step + c] * x[taps[k] + p x_step + c]
 

@@ -223,24 +223,22 @@ def gated_halves(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.affine_norm)
 def affine_norm(g: Writer, call: OpCall) -> Any:
-    """Over rows it is LayerNormalization; else, or about zero, it is written out."""
+    """LayerNormalization, or about zero written out."""
     x, weight, bias = g.inputs(call)
     attributes, ndim = call.attributes, len(first_of(call).shape)
-    channels, own = attributes["channels"], len(call.inputs["weight"].shape)
-    if attributes["centered"] and not channels:
+    own = len(call.inputs["weight"].shape)
+    if attributes["centered"]:
         return g.node("LayerNormalization", x, weight, bias, axis=ndim - own,
                       epsilon=attributes["eps"], name="norm")
-    axes = g.constant([0, *range(2, ndim)] if channels else list(range(ndim - own, ndim)))
-    moved = x
-    if attributes["centered"]:
-        moved = g.node("Sub", x, g.node("ReduceMean", x, axes))
+    found = normalised(g, x, g.constant(list(range(ndim - own, ndim))), call)
+    return g.node("Add", g.node("Mul", found, weight), bias, name="norm")
+
+
+def normalised(g: Writer, moved: str, axes: str, call: OpCall) -> str:
+    """What was moved by its mean, over the root of its mean square."""
     squares = g.node("ReduceMean", g.node("Mul", moved, moved), axes)
-    root = g.node("Sqrt", g.node("Add", squares, g.constant(attributes["eps"], dtype_of(call))))
-    if channels:
-        shape = g.constant([-1] + [1] * (ndim - 2))
-        weight, bias = (g.node("Reshape", y, shape) for y in (weight, bias))
-    scaled = g.node("Mul", g.node("Div", moved, root), weight)
-    return g.node("Add", scaled, bias, name="norm")
+    eps = g.constant(call.attributes["eps"], dtype_of(call))
+    return g.node("Div", moved, g.node("Sqrt", g.node("Add", squares, eps)))
 
 
 def by_channel(g: Writer, x: str, call: OpCall) -> Any:
@@ -249,6 +247,14 @@ def by_channel(g: Writer, x: str, call: OpCall) -> Any:
     shape = g.constant([-1] + [1] * (len(first_of(call).shape) - 2))
     weight, bias = (g.node("Reshape", y, shape) for y in vectors)
     return g.node("Add", g.node("Mul", x, weight), bias, name="norm")
+
+
+@onnx_rule(operations.channel_norm)
+def channel_norm(g: Writer, call: OpCall) -> Any:
+    x = g.value(first_of(call))
+    axes = g.constant([0, *range(2, len(first_of(call).shape))])
+    moved = g.node("Sub", x, g.node("ReduceMean", x, axes))
+    return by_channel(g, normalised(g, moved, axes, call), call)
 
 
 @onnx_rule(operations.channel_affine)
@@ -263,9 +269,7 @@ def group_affine(g: Writer, call: OpCall) -> Any:
     x, attributes = g.value(first_of(call)), call.attributes
     rows = g.node("Reshape", x, g.constant([0, attributes["groups"], -1]))
     moved = g.node("Sub", rows, g.node("ReduceMean", rows, g.constant([2])))
-    squares = g.node("ReduceMean", g.node("Mul", moved, moved), g.constant([2]))
-    root = g.node("Sqrt", g.node("Add", squares, g.constant(attributes["eps"], dtype_of(call))))
-    found = g.node("Reshape", g.node("Div", moved, root), g.node("Shape", x))
+    found = g.node("Reshape", normalised(g, moved, g.constant([2]), call), g.node("Shape", x))
     return by_channel(g, found, call)
 
 

@@ -1,4 +1,4 @@
-"""Groups of channels normalised by one kernel, and channels by running statistics."""
+"""Channels and groups of them normalised by one kernel, and channels by running statistics."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,9 @@ from cases import each
 import tensorlib as tl
 import tensorlib.nn.functional as F
 from tensorlib.nn.functional.group_norms import group_affine, group_formula
-from tensorlib.nn.functional.norms import channel_affine, channel_formula
+from tensorlib.nn.functional.norms import (
+    channel_affine, channel_formula, channel_norm, channel_norm_formula,
+)
 
 # Channels of one element, of some, and of more than a block of the sums; groups of all sizes.
 SHAPES = [((3, 6), 2), ((2, 4, 1, 1), 4), ((17, 6), 1), ((2, 6, 5), 3), ((1, 4, 7, 3), 1),
@@ -46,6 +48,45 @@ def test_groups_and_channels_as_their_formulas(shape, groups, dtype, tolerance):
     agree(lambda *xs: group_affine(*xs, groups, 0.1), lambda *xs: group_formula(*xs, groups, 0.1),
           shape, dtype, tolerance)
     agree(channel_affine, channel_formula, shape, dtype, tolerance)
+    agree(lambda *xs: channel_norm(*xs, 0.1), lambda *xs: channel_norm_formula(*xs, 0.1), shape,
+          dtype, tolerance)
+
+
+def beside(x):
+    """x with its channels beside each other."""
+    return x.movedim(1, -1).contiguous().movedim(-1, 1)
+
+
+# Columns that are fewer than a vector has and more than go together, groups of more of them than
+# that, and rows that fill no leaf, one and no other, and several pieces.
+@each("dtype, tolerance", [(tl.float64, 1e-12), (tl.float32, 2e-5), (tl.bfloat16, 5e-2)])
+@each("shape, groups", [((2, 6, 5), 3), ((1, 4, 8, 4), 2), ((3, 67, 3, 11), 1),
+                        ((2, 130, 7, 9), 65), ((2, 192, 19, 20), 2), ((1, 12, 75, 80), 6)])
+def test_channels_beside_each_other_as_their_formulas(shape, groups, dtype, tolerance):
+    for function, formula, options in ((group_affine, group_formula, (groups, 0.1)),
+                                       (channel_affine, channel_formula, ()),
+                                       (channel_norm, channel_norm_formula, (0.1,))):
+        agree(lambda x, *vectors: function(beside(x), *vectors, *options),
+              lambda *xs: formula(*xs, *options), shape, dtype, tolerance)
+
+
+@each("groups", [1, 2, 6])
+@each("x, spread", [
+    (tl.full((2, 6, 5, 9), 0.1), 0), (tl.full((2, 6, 5, 9), 3e38), 0),
+    (tl.linspace(-1, 1, 540).reshape(2, 6, 5, 9) * 2e38, 1),
+    (tl.linspace(-1, 1, 540).reshape(2, 6, 5, 9) + 100, 1)])
+def test_columns_whose_sums_overflow_or_leave_nothing(x, spread, groups):
+    """Equal elements lie nowhere from their mean; others are as in double."""
+    g = tl.linspace(0, 700, 540).sin().reshape(2, 6, 5, 9)
+    ones = tl.ones(6), tl.zeros(6)
+    for function, options in ((group_affine, (groups, 1e-5)), (channel_norm, (1e-5,))):
+        out, *grads = gradients(lambda x, *v: function(beside(x), *v, *options),
+                                [t.detach().requires_grad_() for t in (x, *ones)], g)
+        assert spread or not out.any()
+        wanted = gradients(lambda x, *v: function(x, *v, *options),
+                           [t.double().requires_grad_() for t in (x, *ones)], g.double())
+        for found, right in zip((out, *grads), wanted):
+            tl.testing.assert_close(found.double(), right, rtol=1e-3, atol=5e-3)
 
 
 @pytest.mark.parametrize("arrange", [
@@ -62,14 +103,17 @@ def test_layouts_give_the_same_bits(arrange):
         assert all(map(same_bits, found, wanted))
 
 
+@pytest.mark.parametrize("arrange", [lambda x: x, beside])
 @pytest.mark.parametrize("shape, groups", [((8, 16, 32, 32), 4), ((4096, 24), 6)])
-def test_threads_give_the_same_bits(shape, groups):
+def test_threads_give_the_same_bits(shape, groups, arrange):
     *xs, g = inputs(shape)
+    xs[0] = arrange(xs[0].detach()).requires_grad_()
     found, before = [], tl.get_num_threads()
     try:
         for n_threads in (1, 2, 3):
             tl.set_num_threads(n_threads)
             found.append(gradients(lambda *xs: group_affine(*xs, groups, 1e-5), xs, g)
+                         + gradients(lambda *xs: channel_norm(*xs, 1e-5), xs, g)
                          + gradients(channel_affine, xs, g))
     finally:
         tl.set_num_threads(before)
@@ -89,7 +133,8 @@ def test_what_is_not_finite_stays_in_its_group(bad):
 def test_nothing_gives_gradients_of_zero(shape):
     *xs, g = inputs(shape)
     groups = 2 if shape[1] else 1
-    for function in (lambda *xs: group_affine(*xs, groups, 0.1), channel_affine):
+    for function in (lambda *xs: group_affine(*xs, groups, 0.1), channel_affine,
+                     lambda *xs: channel_norm(*xs, 0.1)):
         out, *grads = gradients(function, xs, g)
         assert [t.shape for t in (out, *grads)] == [t.shape for t in (xs[0], *xs)]
         assert all(not t.abs().sum() for t in grads)
@@ -107,6 +152,7 @@ def test_gradients_are_differentiated():
     *xs, _ = inputs((2, 4, 3), tl.float64)
     assert tl.testing.gradgradcheck(lambda *xs: group_affine(*xs, 2, 0.1), xs)
     assert tl.testing.gradgradcheck(channel_affine, xs)
+    assert tl.testing.gradgradcheck(lambda *xs: channel_norm(*xs, 0.1), xs)
 
 
 @pytest.mark.parametrize("call, message", [

@@ -113,3 +113,88 @@ def test_results_of_turned_tensors_are_row_major_where_those_of_pytorch_are(name
     if torch is not None:
         theirs = TURNED[name](torch, torch.from_numpy(rows).mT)
         assert theirs.stride() == ours.stride() and np.allclose(theirs.numpy(), ours.numpy())
+
+
+REARRANGED = {
+    "pixel_shuffle": lambda t, x: t.nn.functional.pixel_shuffle(x, 2),
+    "pixel_unshuffle": lambda t, x: t.nn.functional.pixel_unshuffle(x, 2),
+    "channel_shuffle": lambda t, x: t.nn.functional.channel_shuffle(x, 4),
+    "max_unpool": lambda t, x: t.nn.functional.max_unpool2d(
+        x, t.zeros(x.shape, dtype=t.int64, device=x.device), 2),
+    "glu": lambda t, x: t.nn.functional.glu(x, 1), "glu, last": lambda t, x: t.nn.functional.glu(x),
+    "roll": lambda t, x: x.roll(1, 1), "roll, twice": lambda t, x: x.roll((1, -2), (2, 3)),
+    "roll, by nothing": lambda t, x: x.roll((1, 0), (2, 3)),
+    "sort": lambda t, x: x.sort(1)[0], "sorted places": lambda t, x: x.sort()[1],
+    "argsort": lambda t, x: x.argsort(1, True), "msort": lambda t, x: x.msort(),
+}
+FORMS = {
+    "rows": lambda t, x: x, "last": lambda t, x: x.contiguous(memory_format=t.channels_last),
+    "last, some channels": lambda t, x: t.cat([x, x], 1).contiguous(
+        memory_format=t.channels_last)[:, :8],
+    "turned": lambda t, x: x.permute(3, 1, 0, 2).contiguous().permute(2, 1, 3, 0),
+    "expanded": lambda t, x: x[:1].expand(2, 8, 4, 6)}
+IN_ANY_ORDER = {"glu", "glu, last", "sort", "sorted places", "argsort", "msort"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", REARRANGED)
+def test_rearranged_images_lie_as_those_of_pytorch(name, form):
+    rows = np.random.default_rng(0).normal(size=(2, 8, 4, 6)).astype("f4")
+    function, x = REARRANGED[name], FORMS[form](tl, tl.from_numpy(rows))
+    ours, plain = function(tl, x), function(tl, x.contiguous())
+    last = form.startswith("last") and name != "roll, by nothing"
+    if form != "turned" or name not in IN_ANY_ORDER:
+        assert ours.is_contiguous(memory_format=tl.channels_last) == last
+        assert ours.is_contiguous() != last
+    assert tl.equal(ours, plain)
+    replayed = tl.compile(lambda x: function(tl, x))(x)
+    assert replayed.stride() == ours.stride() and tl.equal(replayed, ours)
+    if ours.is_floating_point():
+        y = x.detach().requires_grad_()
+        g = tl.linspace(0, 9, ours.numel()).reshape(ours.shape)
+        found, = tl.autograd.grad(function(tl, y), y, g)
+        wanted, = tl.autograd.grad(function(tl, z := x.contiguous().requires_grad_()), z, g)
+        tl.testing.assert_close(found, wanted)
+    if name != "max_unpool":                   # which looks at its places
+        on_meta = function(tl, tl.empty_strided(x.shape, x.stride(), device="meta"))
+        assert on_meta.stride() == ours.stride()
+    if torch is not None:
+        theirs = function(torch, FORMS[form](torch, torch.from_numpy(rows)))
+        assert theirs.stride() == ours.stride() and np.allclose(theirs.numpy(), ours.numpy())
+
+
+PICKED = {
+    "images": lambda t, x: x[t.tensor([1, 0, 1])], "channels": lambda t, x: x[:, t.tensor([3, 1])],
+    "columns": lambda t, x: x[..., t.tensor([5, 0])],
+    "a square of rows": lambda t, x: x[:, :, t.tensor([[1, 2], [0, 0], [3, 1]])],
+    "of two dims": lambda t, x: x[:, t.tensor([3, 1]), t.tensor([0, 2])],
+    "of dims apart": lambda t, x: x[t.tensor([1, 0]), :, t.tensor([0, 2])],
+    "of a part": lambda t, x: x[:, 2:, t.tensor([1, 0])],
+    "of one image": lambda t, x: x[1, :, t.tensor([1, 0])],
+    "with a new dim": lambda t, x: x[None, t.tensor([1, 0])],
+    "mask of images": lambda t, x: x[t.arange(2) > 0],
+    "mask": lambda t, x: x[:, :, t.ones(4, 6) > 0],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", PICKED)
+def test_what_is_picked_lies_as_in_pytorch(name, form):
+    """Whole dims in the order of the tensor's, and those of positions where that leaves them."""
+    rows = np.random.default_rng(0).normal(size=(2, 8, 4, 6)).astype("f4")
+    function, x = PICKED[name], FORMS[form](tl, tl.from_numpy(rows))
+    ours = function(tl, x)
+    assert tl.equal(ours, function(tl, x.contiguous()))
+    assert function(tl, x.contiguous()).is_contiguous()
+    if name == "images":
+        assert ours.is_contiguous(memory_format=tl.channels_last) == form.startswith("last")
+    if not name.startswith("mask"):            # how many places it has is known from its elements
+        replayed = tl.compile(lambda x: function(tl, x))(x)
+        assert replayed.stride() == ours.stride() and tl.equal(replayed, ours)
+        on_meta = function(tl, tl.empty_strided(x.shape, x.stride(), device="meta"))
+        assert on_meta.stride() == ours.stride()
+    if torch is not None:
+        theirs = function(torch, FORMS[form](torch, torch.from_numpy(rows)))
+        assert np.array_equal(theirs.numpy(), ours.numpy())
+        assert [s for s, n in zip(theirs.stride(), theirs.shape) if n > 1] == [
+            s for s, n in zip(ours.stride(), ours.shape) if n > 1]

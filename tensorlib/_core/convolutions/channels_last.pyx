@@ -24,7 +24,7 @@ from tensorlib._core.convolutions.winograd cimport (
 from tensorlib._core.products.product cimport product
 from tensorlib._core.tensor.lanes cimport lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
-from tensorlib._core.tiles.copies cimport cast, copy_into, laid, packed
+from tensorlib._core.tiles.copies cimport cast, copy_into, laid, packed, zero
 from tensorlib._kernels.windows cimport Window
 
 
@@ -91,6 +91,24 @@ cdef Tensor new_lanes(int dtype, tuple sizes):
     return y
 
 
+cdef inline bint skips_places(const Convolution* c) noexcept:
+    """Whether each window is one place of the images, which has all channels."""
+    cdef const Window* w = &c.window
+    return c.elements == 1 and c.groups == 1 and not (w.pad[0] or w.pad[1] or w.pad[2])
+
+
+cdef Tensor places_met(const Convolution* c, Tensor images):
+    """A view of the places that such windows are."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef int d, at
+    for d in range(images.ndim_):
+        dims[d], steps[d], at = images.dims[d], images.steps[d], d + 3 - images.ndim_
+        if d > 1:
+            dims[d], steps[d] = c.window.out[at], steps[d] * c.window.stride[at]
+    return new_view(images, images.ndim_, dims, steps, images.data_pointer)
+
+
 cdef Tensor convolved_lanes(Convolution* c, Tensor input, Tensor weight, tuple sizes):
     """The result where channels lie beside each other; None where planes are faster."""
     cdef Tensor x, w, y
@@ -99,8 +117,9 @@ cdef Tensor convolved_lanes(Convolution* c, Tensor input, Tensor weight, tuple s
     cdef bint shifts = not c.plain and shifts_lanes(c), tiles
     if input.numel_ == 0 or weight.numel_ == 0 or c.places == 0:
         return None
-    if c.plain and c.groups == 1:
-        return product_of_places(laid(input, c.dtype, True), cast(weight, c.dtype), sizes)
+    if skips_places(c):
+        return product_of_places(laid(places_met(c, input), c.dtype, True), cast(weight, c.dtype),
+                                 sizes)
     c.lanes = True
     tiles = not shifts and fits_tiles(c, PRODUCT, &tiled)
     c.product.lanes, c.product.paired, c.product.ins, c.product.outs = True, 0, c.ins, c.outs
@@ -174,8 +193,15 @@ cdef Tensor put_back_lanes(Convolution* c, Tensor grad, Tensor weight, tuple siz
     cdef bint shifts = shifts_lanes(c)
     if grad.numel_ == 0 or weight.numel_ == 0 or c.plane == 0:
         return None
-    if c.plain and c.groups == 1:
-        return product_of_places_gradient(laid(grad, c.dtype, True), cast(weight, c.dtype), sizes)
+    if skips_places(c):
+        w = cast(weight, c.dtype)
+        if c.plain:
+            return product_of_places_gradient(laid(grad, c.dtype, True), w, sizes)
+        y = new_lanes(c.dtype, sizes)
+        zero(y)
+        copy_into(places_met(c, y), product_of_places_gradient(
+            laid(grad, c.dtype, True), w, (*sizes[:2], *grad.shape[2:])))
+        return y
     if c.groups == 1 and lie_apart(&c.window):
         return windows_apart(c, grad, weight, sizes)
     c.lanes = True
@@ -194,11 +220,12 @@ cdef Tensor put_back_lanes(Convolution* c, Tensor grad, Tensor weight, tuple siz
 cdef Tensor weight_of_lanes(Convolution* c, Tensor grad, Tensor input, tuple sizes):
     """The same of the adjoint for the weight."""
     cdef Tensor g, x, y
-    if not (c.plain and c.groups == 1 or shifts_lanes(c)) or grad.numel_ == 0 or input.numel_ == 0:
+    if not (skips_places(c) or shifts_lanes(c)) or grad.numel_ == 0 or input.numel_ == 0:
         return None
-    g, x = laid(grad, c.dtype, True), laid(input, c.dtype, True)
-    if c.plain and c.groups == 1:
-        return product_of_places_for_weight(g, x, sizes)
+    g = laid(grad, c.dtype, True)
+    if skips_places(c):
+        return product_of_places_for_weight(g, laid(places_met(c, input), c.dtype, True), sizes)
+    x = laid(input, c.dtype, True)
     y = new_of("convolution", c.dtype, (c.elements, c.groups))
     c.x, c.weight, c.g = x.data_pointer, y.data_pointer, g.data_pointer
     if not shift_lanes(c, ADJOINT_OF_WEIGHT):

@@ -25,6 +25,7 @@ cdef enum:
     PIECE = 1 << 18      # products in a piece of work
     LANES = 16           # elements of a vector, at most
     BLOCK = 64           # channels whose gradients of the weight are had together
+    LEAF = 256           # places that are added in float32 before they are in double
     HEAD = 3             # numbers of a segment: its first place, its places, its taps
 
 ctypedef void (*products_fn)(const char* x, Py_ssize_t x_step, const Py_ssize_t* taps,
@@ -32,8 +33,13 @@ ctypedef void (*products_fn)(const char* x, Py_ssize_t x_step, const Py_ssize_t*
                              Py_ssize_t y_step, Py_ssize_t places,
                              Py_ssize_t channels) noexcept nogil
 ctypedef void (*dots_fn)(const char* g, const char* x, Py_ssize_t x_step, const Py_ssize_t* taps,
-                         const Py_ssize_t* order, Py_ssize_t n_taps, double* totals,
+                         const Py_ssize_t* order, Py_ssize_t n_taps, float* totals,
                          Py_ssize_t g_step, Py_ssize_t places, Py_ssize_t channels) noexcept nogil
+
+ctypedef struct Sums:
+    double* totals
+    float* leaf
+    Py_ssize_t n, seen
 
 cdef products_fn products = <products_fn>find_function("depthwise", "lane_products", "float32")
 cdef dots_fn dots = <dots_fn>find_function("depthwise", "lane_dots", "float32")
@@ -127,8 +133,31 @@ cdef Py_ssize_t row_taps(const Lanes* d, Py_ssize_t i, Py_ssize_t j,
     return n
 
 
+cdef void end_leaf(Sums* sums) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(sums.n):
+        sums.totals[i] += sums.leaf[i]
+        sums.leaf[i] = 0
+    sums.seen = 0
+
+
+cdef void add_places(Sums* sums, const char* g, Py_ssize_t g_step, const char* x,
+                     Py_ssize_t x_step, const Py_ssize_t* taps, const Py_ssize_t* order,
+                     Py_ssize_t n_taps, Py_ssize_t places, Py_ssize_t channels) noexcept nogil:
+    cdef Py_ssize_t here
+    while places > 0:
+        here = min(places, <Py_ssize_t>LEAF)
+        dots(g, x, x_step, taps, order, n_taps, sums.leaf, g_step, here, channels)
+        sums.seen += here
+        if sums.seen >= LEAF:
+            end_leaf(sums)
+        g += here * g_step * 4
+        x += here * x_step * 4
+        places -= here
+
+
 cdef void run_row(const Lanes* d, Py_ssize_t row, Py_ssize_t first, Py_ssize_t channels,
-                  Py_ssize_t* room, double* totals) noexcept nogil:
+                  Py_ssize_t* room, Sums* sums) noexcept nogil:
     """One row of places of an image, for some channels"""
     cdef const Py_ssize_t* to = wanted(d)
     cdef Py_ssize_t image = row // (to[0] * to[1]), n, i, k, count, all = d.channels
@@ -150,9 +179,9 @@ cdef void run_row(const Lanes* d, Py_ssize_t row, Py_ssize_t first, Py_ssize_t c
                 taps[count] = (rows[2 * i] + part[HEAD + 2 * k + 1]) * all
                 order[count] = (rows[2 * i + 1] + part[HEAD + 2 * k]) * channels
                 count += 1
-        if totals != NULL:
-            dots(y + part[0] * all * 4, x, x_step, taps, order, count, totals, all, part[1],
-                 channels)
+        if sums != NULL:
+            add_places(sums, y + part[0] * all * 4, all, x, x_step, taps, order, count, part[1],
+                       channels)
         else:
             products(x, x_step, taps, d.weight, order, count, y + part[0] * all * 4,
                      all * phases(d), part[1], channels)
@@ -178,23 +207,26 @@ cdef void run_blocks(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     cdef Lanes* d = <Lanes*>context
     cdef Py_ssize_t most = (d.channels + d.blocks - 1) // d.blocks, block, row, first, channels
     cdef Py_ssize_t rows = d.images * d.window.out[0] * d.window.out[1], tap, c, at
-    cdef size_t sums = d.taps * most * sizeof(double), nbytes = sums + (
-        4 * d.taps * sizeof(Py_ssize_t))
+    cdef size_t numbers = d.taps * most * (sizeof(double) + sizeof(float))
+    cdef size_t steps = 4 * d.taps * sizeof(Py_ssize_t), nbytes = steps + numbers
     cdef char* room = take_scratch(nbytes)
-    cdef double* totals = <double*>room
+    cdef Sums sums
     if room == NULL:
         d.failed = True
         return
     for block in range(begin, end):
         first = block * d.channels // d.blocks
         channels = (block + 1) * d.channels // d.blocks - first
-        memset(totals, 0, sums)
+        memset(room + steps, 0, numbers)
+        sums.n, sums.seen, sums.totals = d.taps * channels, 0, <double*>(room + steps)
+        sums.leaf = <float*>(sums.totals + sums.n)
         for row in range(rows):
-            run_row(d, row, first, channels, <Py_ssize_t*>(room + sums), totals)
+            run_row(d, row, first, channels, <Py_ssize_t*>room, &sums)
+        end_leaf(&sums)
         for tap in range(d.taps):
             at = tap * d.channels + first
             for c in range(channels):
-                (<float*>d.weight)[at + c] = <float>totals[tap * channels + c]
+                (<float*>d.weight)[at + c] = <float>sums.totals[tap * channels + c]
     give_scratch(room, nbytes)
 
 

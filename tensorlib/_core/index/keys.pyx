@@ -36,11 +36,11 @@ from tensorlib._core.index.basic cimport (
 )
 from tensorlib._core.index.gather cimport wrapped_positions
 from tensorlib._core.index.strided cimport (
-    ADD, PUT, TAKE, Move, Walk, add_dim, expanded, move, require_writable, start,
+    ADD, PUT, TAKE, Move, Walk, add_dim, expanded, move, order_as_read, require_writable, start,
 )
 from tensorlib._core.interpreters.foreign cimport is_proxy
 from tensorlib._core.reduce.masks cimport nonzero_mask, number_true, true_positions
-from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, over_storage
 from tensorlib._core.tiles.copies cimport (
     cast, copy_into, may_meet, may_overlap, packed, packed_copy,
 )
@@ -337,10 +337,11 @@ cdef Index with_positions(Index index, int ndim):
 
 cdef int apply(Tensor view, Index index, Tensor y, Move kind) except -1:
     """Moves elements between the indexed ones of the view and `y`, which has the shape of the
-    result, and whose index dims have a uniform step.
-    """
+    result, and whose index dims have a uniform step."""
     cdef Py_ssize_t itemsize = ITEMSIZE[view.type], step
-    cdef int n_index = n_index_dims(index), d, own, rest = 0
+    cdef int n_index = n_index_dims(index), d, k, own, rest = 0
+    cdef int order[MAX_NDIM]             # of whole dims in y's memory, from the outermost inwards
+    cdef Py_ssize_t steps[MAX_NDIM]
     cdef Tensor one
     cdef Walk walk
     start(&walk, view.data_pointer, y.data_pointer)
@@ -358,7 +359,11 @@ cdef int apply(Tensor view, Index index, Tensor y, Move kind) except -1:
     for d in range(view.ndim_):
         if not is_indexed(index, d):
             own = rest if rest < index.result_dim else rest + n_index
-            add_dim(&walk, view.dims[d], view.steps[d] * itemsize, y.steps[own] * itemsize)
+            k = rest
+            while kind == TAKE and k > 0 and steps[order[k - 1]] < y.steps[own]:
+                order[k] = order[k - 1]
+                k -= 1
+            order[k], steps[d] = d, y.steps[own]
             rest += 1
         elif index.positions is not None:
             one = index.positions[d]
@@ -366,6 +371,8 @@ cdef int apply(Tensor view, Index index, Tensor y, Move kind) except -1:
             walk.index_steps[walk.n_indices] = view.steps[d] * itemsize
             walk.n_indices += 1
             walk.n = one.numel_
+    for d in order[:rest]:
+        add_dim(&walk, view.dims[d], view.steps[d] * itemsize, steps[d] * itemsize)
     return move(&walk, kind, view.type)
 
 
@@ -410,6 +417,26 @@ cdef int dim_of_vector(Index index) noexcept:
     return found
 
 
+cdef Tensor laid_as_read(Tensor out, Tensor view, Index index):
+    """New memory for picked elements in the order that PyTorch gives them (`order_as_read`)."""
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t step
+    cdef int n_index = n_index_dims(index), d, rest = 0
+    for d in range(out.ndim_):
+        steps[d] = 0
+    for d in range(view.ndim_):
+        if not is_indexed(index, d):
+            if view.steps[d] < 0:
+                return out
+            if view.dims[d] > 1:
+                steps[rest if rest < index.result_dim else rest + n_index] = view.steps[d]
+            rest += 1
+    order_as_read(out.ndim_, out.dims, index.result_dim, n_index, steps)
+    if not uniform_step(n_index, out.dims + index.result_dim, steps + index.result_dim, &step):
+        return out
+    return over_storage(out.storage, out.data_pointer, out.type, out.ndim_, out.dims, steps)
+
+
 cpdef Tensor take(Tensor x, Index index):
     """The elements at a parsed key: a view if it is basic, else a new tensor."""
     cdef Tensor view = basic_view(x, index.basic), out
@@ -418,6 +445,8 @@ cpdef Tensor take(Tensor x, Index index):
         return view
     check_fits(index, view)
     out = new_tensor(x.type, result_dims(view, index, dims), dims)
+    if not view.packed and out.numel_:
+        out = laid_as_read(out, view, index)
     apply(view, index, out, TAKE)
     return out
 

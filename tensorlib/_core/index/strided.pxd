@@ -31,3 +31,8 @@ cdef int move(Walk* walk, Move kind, int dtype) except -1
 
 cdef Tensor expanded(Tensor x, int ndim, const Py_ssize_t* dims)
 cdef int require_writable(Tensor x) except -1
+
+# steps := those of new memory for elements that are picked from where whole dims have these steps,
+# and those of positions, `count` from `first` on, have 0.
+cdef void order_as_read(int ndim, const Py_ssize_t* dims, int first, int count,
+                        Py_ssize_t* steps) noexcept

@@ -332,3 +332,35 @@ cdef int require_writable(Tensor x) except -1:
         raise RuntimeError(
             "setitem: the tensor shares read-only memory; write to x.clone() instead")
     return 0
+
+
+# ---- the order of what is picked -----------------------------------------------------------------
+
+cdef inline bint lies_within(Py_ssize_t a, Py_ssize_t b, Py_ssize_t size_a,
+                             Py_ssize_t size_b) noexcept:
+    """Whether a dim with step a is to lie within one with step b: of 0 nothing is known."""
+    return 0 < a < b or a == b > 0 and size_b > size_a
+
+
+cdef void order_as_read(int ndim, const Py_ssize_t* dims, int first, int count,
+                        Py_ssize_t* steps) noexcept:
+    """As PyTorch: whole dims are in the order of their steps, and those of positions in order; they
+    stay where they are beside others, with whose order nothing says how they compare."""
+    cdef int order[MAX_NDIM]             # from the innermost outwards
+    cdef int d, k, at, a, b
+    cdef Py_ssize_t span = 1
+    for d in range(ndim):
+        order[d] = ndim - 1 - d
+    for d in range(1, ndim):
+        at = d
+        for k in range(d - 1, -1, -1):
+            a, b = order[at], order[k]
+            if lies_within(steps[a], steps[b], dims[a], dims[b]):
+                order[at], order[k] = b, a
+                at = k
+            elif lies_within(steps[b], steps[a], 0, 0) or (
+                    first <= min(a, b) and max(a, b) < first + count):
+                break
+    for d in range(ndim):
+        steps[order[d]] = span
+        span *= dims[order[d]]

@@ -13,6 +13,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.shape cimport MAX_NDIM, settled, wrap_dim
 from tensorlib._core.base.work cimport share
+from tensorlib._core.layout.views cimport permuted
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed
@@ -86,6 +87,30 @@ cdef int begin(Work* work, Tensor x, object dim, Py_ssize_t* dims) except -1:
 
 
 def gated_halves(Tensor input, dim):
+    """Its dims lie in the order of the input's."""
+    cdef int order[MAX_NDIM]
+    cdef int back[MAX_NDIM]
+    cdef int d, k, along
+    cdef bint turned = True
+    if input.packed or input.ndim_ < 2:
+        return halves(input, dim)
+    dim = settled(dim)
+    for d in range(input.ndim_):
+        k = d
+        while k > 0 and input.steps[order[k - 1]] < input.steps[d]:
+            order[k] = order[k - 1]
+            k -= 1
+        order[k] = d
+        turned = turned and input.steps[d] > 0
+    if not turned:
+        return halves(input, dim)
+    along = wrap_dim("glu", dim, input.ndim_)
+    for d in range(input.ndim_):
+        back[order[d]] = d
+    return permuted(halves(permuted(input, order), back[along]), back)
+
+
+cdef Tensor halves(Tensor input, object dim):
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Work work
     cdef int dtype = begin(&work, input, dim, dims)

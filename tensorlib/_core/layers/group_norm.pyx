@@ -1,15 +1,22 @@
-"""`group_norm`, and the affine map of channels (scale and shift). Outside autograd.
+"""Normalisation of channels, as in `batch_norm`, and of groups of them, as in `group_norm`, and the
+affine map of channels (scale and shift). Outside autograd.
 
-Tensors are (B, C, *) with vectors of C elements. A gradient is one kernel, which leaves those of
-the vectors by each example; they are summed here. Half types are computed in float32.
+Tensors are (B, C, *) with vectors of C elements. Channels that lie beside each other, or have one
+element each, are columns of a matrix: of one of all examples, or for groups of one of each example.
+Other gradients are one kernel, which leaves those of the vectors by each example; they are summed
+here. Half types are computed in float32.
 """
 
-from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
+from libc.string cimport memcpy
+
+from tensorlib._core.base.dtypes cimport (
+    FLOAT32, FLOAT64, FLOAT_KIND, KIND, compute_dtype, dtype_object,
+)
 from tensorlib._core.base.kernels cimport find_pairs
-from tensorlib._core.base.work cimport share
+from tensorlib._core.base.work cimport run_alone, share
 from tensorlib._core.reduce.arrange cimport fold
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL, SUM
-from tensorlib._core.tensor.lanes cimport gives_lanes, lay_lanes
+from tensorlib._core.tensor.lanes cimport gives_lanes, lanes_of, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, laid, packed, zero
 
@@ -17,9 +24,22 @@ from tensorlib._core.interpreters.recording import UnsupportedDtype
 
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
+    MATRIX = 1 << 16     # elements in a piece of a matrix
+    LEAF = 32            # of whose rows there is a multiple of so many
+    SUMS = 4             # of a column
+    VECTORS = 4
+    SMALL = 512          # numbers of columns that need no memory of their own
 
 ctypedef struct Planes:
     Py_ssize_t channels, together, inner     # of an example, of a group; elements of a channel
+    double eps
+
+ctypedef struct Sizes:
+    Py_ssize_t outer, channels, inner
+    double eps
+
+ctypedef struct Columns:
+    Py_ssize_t rows, most, channels, together    # most: rows of a piece
     double eps
 
 ctypedef void (*forward_fn)(const char* x, const char* w, const char* b, char* y,
@@ -27,6 +47,20 @@ ctypedef void (*forward_fn)(const char* x, const char* w, const char* b, char* y
 ctypedef void (*backward_fn)(const char* g, const char* x, const char* w, char* y, char* dw,
                              char* db, const Planes* planes, Py_ssize_t begin,
                              Py_ssize_t end) noexcept nogil
+
+ctypedef void (*channels_fn)(const char* x, const char* w, const char* b, char* y, char* mean,
+                             char* var, const Sizes* sizes, Py_ssize_t begin,
+                             Py_ssize_t end) noexcept nogil
+ctypedef void (*channels_backward_fn)(const char* g, const char* x, const char* w, char* y,
+                                      char* dw, char* db, const Sizes* sizes, Py_ssize_t begin,
+                                      Py_ssize_t end) noexcept nogil
+ctypedef void (*columns_fn)(const char* x, const char* g, const char* w, char* y, double* sums,
+                            Py_ssize_t rows, Py_ssize_t n) noexcept nogil
+ctypedef void (*settle_fn)(const char* x, const char* g, const char* w, double* sums,
+                           char* vectors, char* var, double* dw, double* db,
+                           const Columns* columns) noexcept nogil
+ctypedef void (*spread_fn)(const char* x, const char* g, const char* vectors, const char* b,
+                           char* y, Py_ssize_t rows, Py_ssize_t n) noexcept nogil
 
 cdef enum Kind:
     GROUPS
@@ -37,6 +71,18 @@ cdef enum Kind:
 
 cdef void* loops[KINDS][2]                   # float32 and float64
 find_pairs("grouped", ("groups", "groups_backward", "scaled", "scaled_backward"), loops[0])
+
+cdef enum Step:
+    CHANNELS
+    CHANNELS_BACKWARD
+    COLUMNS
+    SETTLE
+    SPREAD
+    STEPS
+
+cdef void* steps[STEPS][2]
+find_pairs("normalize", ("channels", "channels_backward", "columns", "settle", "spread_columns"),
+           steps[0])
 
 ctypedef struct Work:
     void* loop
@@ -66,17 +112,21 @@ cdef int run(Work* work, Py_ssize_t numel) except -1:
     return share(run_range, work, work.y, numel // size, 1 + PIECE // size, numel < RELEASE_GIL)
 
 
-cdef int begin(Work* work, str name, Kind kind, Tensor x, Tensor w, Py_ssize_t groups) except -1:
-    """Finds the loop and the sizes. Returns the dtype that is computed in. Raises: RuntimeError."""
-    cdef int d, dtype
+cdef int check_vector(str name, Tensor x, Tensor w) except -1:
+    """Returns the dtype that is computed in. Raises: RuntimeError."""
     if KIND[x.type] != FLOAT_KIND:
         raise UnsupportedDtype(f"{name}: takes floating-point dtypes, got {dtype_object(x.type)}")
     if x.ndim_ < 2 or w.ndim_ != 1 or w.dims[0] != x.dims[1]:
         raise RuntimeError(f"{name}: a weight of shape {tuple(w.shape)} does not fit to an input "
                            f"of shape {tuple(x.shape)}")
+    return compute_dtype(x.type)
+
+
+cdef int begin(Work* work, str name, Kind kind, Tensor x, Tensor w, Py_ssize_t groups) except -1:
+    """Finds the loop and the sizes. Returns the dtype that is computed in. Raises: RuntimeError."""
+    cdef int d, dtype = check_vector(name, x, w)
     if groups < 1 or x.dims[1] % groups:
         raise RuntimeError(f"{name}: {groups} groups of {x.dims[1]} channels")
-    dtype = compute_dtype(x.type)
     work.loop = loops[<int>kind][dtype != FLOAT32]
     work.back = kind == GROUPS_BACKWARD or kind == SCALED_BACKWARD
     work.planes.channels, work.planes.together = x.dims[1], x.dims[1] // groups
@@ -92,17 +142,239 @@ cdef int check_alike(str name, Tensor a, Tensor b) except -1:
     return 0
 
 
+# ---- columns -------------------------------------------------------------------------------------
+
+ctypedef struct Matrices:
+    bint flat                                # of the affine map, of which nothing is settled
+    int wide                                 # 1: of float64
+    Py_ssize_t count, pieces, itemsize
+    Columns columns
+    const char* g
+    const char* x
+    const char* w
+    const char* b
+    char* y
+    char* mean
+    char* var
+    char* vectors
+    double* sums
+    double* by_weight
+    double* by_bias
+
+
+cdef void run_pieces(Matrices* m, Py_ssize_t begin, Py_ssize_t end, bint last) noexcept nogil:
+    """The sums of pieces of rows, or what is written after all were summed"""
+    cdef Py_ssize_t piece, matrix, row, rows, at, n = m.columns.channels
+    cdef const char* g = NULL
+    for piece in range(begin, end):
+        matrix, row = piece // m.pieces, piece % m.pieces * m.columns.most
+        rows = min(m.columns.most, m.columns.rows - row)
+        at = (matrix * m.columns.rows + row) * n * m.itemsize
+        if m.g != NULL:
+            g = m.g + at
+        if last:
+            (<spread_fn>steps[<int>SPREAD][m.wide])(
+                m.x + at, g, m.vectors + matrix * VECTORS * n * m.itemsize, m.b, m.y + at, rows, n)
+        else:
+            (<columns_fn>steps[<int>COLUMNS][m.wide])(
+                m.x + at, g, m.w, m.y + at if m.flat else NULL, m.sums + piece * SUMS * n, rows, n)
+
+
+cdef void run_sums(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    run_pieces(<Matrices*>context, begin, end, False)
+
+
+cdef void run_last(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    run_pieces(<Matrices*>context, begin, end, True)
+
+
+cdef void run_settle(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """What is between, of one matrix after the other, so that gradients are added in order"""
+    cdef Matrices* m = <Matrices*>context
+    cdef Py_ssize_t matrix, i, n = m.columns.channels, size = m.columns.rows * n * m.itemsize
+    cdef double* sums = m.sums
+    for i in range(n if m.by_weight != NULL else 0):
+        m.by_weight[i] = m.by_bias[i] = 0
+    if m.flat:
+        for matrix in range(m.pieces):
+            for i in range(n):
+                m.by_bias[i] += sums[2 * n + i]
+                m.by_weight[i] += sums[3 * n + i]
+            sums += SUMS * n
+        return
+    for matrix in range(begin, end):
+        (<settle_fn>steps[<int>SETTLE][m.wide])(
+            m.x + matrix * size, NULL if m.g == NULL else m.g + matrix * size, m.w, sums,
+            m.vectors + matrix * VECTORS * n * m.itemsize, m.var, m.by_weight, m.by_bias,
+            &m.columns)
+        sums += m.pieces * SUMS * n
+    if m.mean != NULL:
+        memcpy(m.mean, m.vectors, n * m.itemsize)
+
+
+cdef int run_matrices(Matrices* m, Tensor x) except -1:
+    cdef Py_ssize_t n = m.columns.channels, pieces, room
+    cdef bint brief = x.numel_ < RELEASE_GIL
+    cdef double small[SMALL]
+    cdef Tensor large
+    m.columns.most = max(<Py_ssize_t>1, MATRIX // n // LEAF) * LEAF
+    m.pieces = (m.columns.rows + m.columns.most - 1) // m.columns.most
+    pieces = m.count * m.pieces
+    room = (pieces * SUMS + m.count * VECTORS) * n
+    m.sums = small
+    if room > SMALL:
+        large = new_tensor(FLOAT64, 1, &room)
+        m.sums = <double*>large.data_pointer
+    m.vectors = <char*>(m.sums + pieces * SUMS * n)
+    share(run_sums, m, m.y, pieces, 1, brief)
+    run_alone(run_settle, m, m.y, m.count)
+    if not m.flat:
+        share(run_last, m, m.y, pieces, 1, brief)
+    return 0
+
+
+cdef Tensor new_result(Tensor x, bint lanes):
+    """What comes of `x`, laid out as it."""
+    cdef Tensor out = new_like(x, x.type)
+    if lanes:
+        lay_lanes(out)
+    return out
+
+
+cdef int begin_matrices(Matrices* m, Tensor x, Tensor w, Tensor y, Py_ssize_t count,
+                        Py_ssize_t groups, double eps) except -1:
+    m.flat, m.wide, m.itemsize = False, x.type != FLOAT32, 4 if x.type == FLOAT32 else 8
+    m.count, m.columns.channels = count, x.dims[1]
+    m.columns.rows = x.numel_ // (count * x.dims[1])
+    m.columns.together, m.columns.eps = x.dims[1] // groups, eps
+    m.g = m.b = NULL
+    m.mean = m.var = NULL
+    m.by_weight = m.by_bias = NULL
+    m.x, m.w, m.y = x.data_pointer, w.data_pointer, y.data_pointer
+    return 0
+
+
+cdef tuple columns_backward(bint flat, Tensor g, Tensor x, Tensor w, Py_ssize_t count,
+                            Py_ssize_t groups, double eps):
+    """The gradients of the input, the weight and the bias."""
+    cdef Matrices m
+    cdef Tensor out = new_result(x, lanes_of(x) > 0), by_weight = new_tensor(FLOAT64, 1, w.dims)
+    cdef Tensor by_bias = new_tensor(FLOAT64, 1, w.dims)
+    begin_matrices(&m, x, w, out, count, groups, eps)
+    m.flat, m.g = flat, g.data_pointer
+    m.by_weight, m.by_bias = <double*>by_weight.data_pointer, <double*>by_bias.data_pointer
+    run_matrices(&m, x)
+    return out, by_weight, by_bias
+
+
+# ---- batch norm ----------------------------------------------------------------------------------
+
+ctypedef struct Channels:
+    bint back
+    void* loop
+    const char* g
+    const char* x
+    const char* w
+    const char* b
+    char* y
+    char* mean
+    char* var
+    Sizes sizes
+
+
+cdef void run_channels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Channels* c = <Channels*>context
+    if c.back:
+        (<channels_backward_fn>c.loop)(c.g, c.x, c.w, c.y, c.mean, c.var, &c.sizes, begin, end)
+    else:
+        (<channels_fn>c.loop)(c.x, c.w, c.b, c.y, c.mean, c.var, &c.sizes, begin, end)
+
+
+cdef bint are_columns(Tensor x) noexcept:
+    return lanes_of(x) > 0 or x.numel_ == x.dims[0] * x.dims[1] and x.dims[1] > 1
+
+
+cdef int run_planes(Channels* c, bint back, Tensor x, double eps) except -1:
+    cdef Py_ssize_t size = x.numel_ // x.dims[1]
+    c.sizes.outer, c.sizes.channels, c.sizes.inner = x.dims[0], x.dims[1], size // x.dims[0]
+    if x.dims[1] == 1:
+        c.sizes.outer, c.sizes.inner = 1, size
+    c.back, c.sizes.eps, c.x = back, eps, x.data_pointer
+    c.loop = steps[<int>(CHANNELS_BACKWARD if back else CHANNELS)][x.type != FLOAT32]
+    return share(run_channels, c, c.y, x.dims[1], 1 + PIECE // size, x.numel_ < RELEASE_GIL)
+
+
+def channel_norm(Tensor input, Tensor weight, Tensor bias, double eps, Tensor mean or None=None,
+                 Tensor var or None=None):
+    """The elements of each channel, normalised, times the weight plus the bias.
+
+    `mean` and `var` are filled; they are contiguous and of the dtype computed in.
+    """
+    cdef Matrices m
+    cdef Channels c
+    cdef int dtype = check_vector("channel_norm", input, weight)
+    cdef bint lanes = gives_lanes(input)
+    cdef Tensor x = laid(input, dtype, lanes), w = packed(cast(weight, dtype))
+    cdef Tensor b = packed(cast(bias, dtype)), out = new_result(x, lanes)
+    check_alike("channel_norm", weight, bias)
+    mean = new_like(w, dtype) if mean is None else mean
+    var = new_like(w, dtype) if var is None else var
+    for given in (mean, var):
+        if (<Tensor>given).type != dtype or not (<Tensor>given).packed:
+            raise RuntimeError("channel_norm: the statistics go into other tensors")
+        check_alike("channel_norm", given, w)
+    if out.numel_ and are_columns(x):
+        begin_matrices(&m, x, w, out, 1, x.dims[1], eps)
+        m.b, m.mean, m.var = b.data_pointer, mean.data_pointer, var.data_pointer
+        run_matrices(&m, x)
+    elif out.numel_:
+        c.w, c.b, c.y = w.data_pointer, b.data_pointer, out.data_pointer
+        c.mean, c.var = mean.data_pointer, var.data_pointer
+        run_planes(&c, False, x, eps)
+    return laid(out, input.type, lanes)
+
+
+def channel_norm_backward(Tensor grad, Tensor input, Tensor weight, double eps):
+    cdef Channels c
+    cdef int dtype = check_vector("channel_norm_backward", input, weight)
+    cdef bint lanes = gives_lanes(input)
+    cdef Tensor x = laid(input, dtype, lanes), g = laid(grad, dtype, lanes)
+    cdef Tensor w = packed(cast(weight, dtype)), out, by_weight, by_bias
+    check_alike("channel_norm_backward", grad, input)
+    if x.numel_ and are_columns(x):
+        out, by_weight, by_bias = columns_backward(False, g, x, w, 1, x.dims[1], eps)
+    else:
+        out = new_result(x, lanes)
+        by_weight, by_bias = new_like(w, dtype), new_like(w, dtype)
+        if x.numel_:
+            c.g, c.w, c.y = g.data_pointer, w.data_pointer, out.data_pointer
+            c.mean, c.var = by_weight.data_pointer, by_bias.data_pointer
+            run_planes(&c, True, x, eps)
+        else:
+            zero(by_weight)
+            zero(by_bias)
+    return (laid(out, input.type, lanes), cast(by_weight, weight.type),
+            cast(by_bias, weight.type))
+
+
+# ---- groups and the affine map -------------------------------------------------------------------
+
 cdef Tensor forward(Work* work, int dtype, Tensor input, Tensor weight, Tensor bias,
                     bint scaled):
     """`scaled`: nothing is summed up, so that the places of images whose channels lie beside each
     other are examples."""
+    cdef Matrices m
     cdef bint lanes = gives_lanes(input)
-    scaled = scaled and lanes
-    cdef Tensor x = laid(input, dtype, scaled)
+    cdef Tensor x = laid(input, dtype, lanes)
     cdef Tensor w = packed(cast(weight, dtype)), b = packed(cast(bias, dtype))
-    cdef Tensor out = new_like(x, dtype)
-    if scaled:
-        lay_lanes(out)
+    cdef Tensor out = new_result(x, lanes)
+    if lanes_of(x) and not scaled:
+        begin_matrices(&m, x, w, out, x.dims[0], x.dims[1] // work.planes.together,
+                       work.planes.eps)
+        m.b = b.data_pointer
+        run_matrices(&m, x)
+        return laid(out, input.type, lanes)
+    if lanes_of(x):
         work.planes.inner = 1
     if out.numel_:
         work.x, work.w = x.data_pointer, w.data_pointer
@@ -111,12 +383,20 @@ cdef Tensor forward(Work* work, int dtype, Tensor input, Tensor weight, Tensor b
     return laid(out, input.type, lanes)
 
 
-cdef tuple backward(Work* work, int dtype, Tensor grad, Tensor input, Tensor weight):
+cdef tuple backward(Work* work, int dtype, Tensor grad, Tensor input, Tensor weight, bint scaled):
     """The gradients of the input, the weight and the bias."""
-    cdef Tensor x = packed(cast(input, dtype)), w = packed(cast(weight, dtype))
-    cdef Tensor g = packed(cast(grad, dtype)), out = new_like(x, dtype)
-    cdef Tensor by_weight = new_tensor(dtype, 2, x.dims), by_bias = new_tensor(dtype, 2, x.dims)
+    cdef bint lanes = gives_lanes(input)
+    cdef Tensor x = laid(input, dtype, lanes), w = packed(cast(weight, dtype))
+    cdef Tensor g = laid(grad, dtype, lanes), out, by_weight, by_bias
+    cdef Py_ssize_t groups = x.dims[1] // work.planes.together
     cdef int first = 0
+    if x.numel_ and (are_columns(x) if scaled else lanes_of(x) > 0):
+        out, by_weight, by_bias = columns_backward(scaled, g, x, w, 1 if scaled else x.dims[0],
+                                                   groups, work.planes.eps)
+        return (laid(out, input.type, lanes), cast(by_weight, weight.type),
+                cast(by_bias, weight.type))
+    out = new_result(x, lanes)
+    by_weight, by_bias = new_tensor(dtype, 2, x.dims), new_tensor(dtype, 2, x.dims)
     if out.numel_:
         work.g, work.x, work.w = g.data_pointer, x.data_pointer, w.data_pointer
         work.y, work.dw, work.db = out.data_pointer, by_weight.data_pointer, by_bias.data_pointer
@@ -124,7 +404,7 @@ cdef tuple backward(Work* work, int dtype, Tensor grad, Tensor input, Tensor wei
     else:
         zero(by_weight)
         zero(by_bias)
-    return (laid(out, input.type, gives_lanes(input)),
+    return (laid(out, input.type, lanes),
             cast(fold(SUM, by_weight, 1, &first, False, dtype), weight.type),
             cast(fold(SUM, by_bias, 1, &first, False, dtype), weight.type))
 
@@ -143,7 +423,7 @@ def group_backward(Tensor grad, Tensor input, Tensor weight, Py_ssize_t groups, 
     cdef int dtype = begin(&work, "group_backward", GROUPS_BACKWARD, input, weight, groups)
     check_alike("group_backward", grad, input)
     work.planes.eps = eps
-    return backward(&work, dtype, grad, input, weight)
+    return backward(&work, dtype, grad, input, weight, False)
 
 
 def channel_affine(Tensor input, Tensor weight, Tensor bias):
@@ -160,4 +440,4 @@ def channel_backward(Tensor grad, Tensor input, Tensor weight):
     cdef int dtype = begin(&work, "channel_backward", SCALED_BACKWARD, input, weight, 1)
     check_alike("channel_backward", grad, input)
     work.planes.together = 1
-    return backward(&work, dtype, grad, input, weight)
+    return backward(&work, dtype, grad, input, weight, True)

@@ -10,8 +10,9 @@ from tensorlib._core.base.blocks cimport copy_blocks, copy_run
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.shape cimport MAX_NDIM, settled, wrap_dim
 from tensorlib._core.base.work cimport share
+from tensorlib._core.tensor.lanes cimport gives_lanes, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_view
-from tensorlib._core.tiles.copies cimport copy_into, packed
+from tensorlib._core.tiles.copies cimport copy_into, laid, packed
 
 cdef enum:
     FEW = 1 << 13                # elements up to which the caller copies them and keeps the GIL
@@ -145,13 +146,14 @@ cdef tuple several(object given):
     return given if isinstance(given, tuple) else () if given is None else (given,)
 
 
-cdef int add_shift(Py_ssize_t* start, object shift, Py_ssize_t size) except -1:
-    """Moves on what comes first along a dim."""
+cdef bint add_shift(Py_ssize_t* start, object shift, Py_ssize_t size) except -1:
+    """Moves on what comes first along a dim; gives whether this is another place."""
+    cdef Py_ssize_t before = start[0]
     if not isinstance(shift, int):
         raise TypeError(f"roll: shifts must be ints, got {shift!r}")
     if size:
         start[0] = (start[0] + size - <Py_ssize_t>(shift % size)) % size
-    return 0
+    return start[0] != before
 
 
 cdef Tensor rolled_flat(Tensor input, object shift):
@@ -164,10 +166,25 @@ cdef Tensor rolled_flat(Tensor input, object shift):
     return out
 
 
+cdef Tensor rolled_lanes(Tensor x, const Py_ssize_t* starts):
+    """Of images or volumes whose channels lie beside each other, and come last in memory."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t first[MAX_NDIM]
+    cdef Tensor out = new_like(x, x.type)
+    cdef int d, at
+    lay_lanes(out)
+    for d in range(x.ndim_):
+        at = d if d == 0 else x.ndim_ - 1 if d == 1 else d - 1
+        dims[at], first[at] = x.dims[d], starts[d]
+    copy_rows(x, out, x.ndim_, dims, first)
+    return out
+
+
 def roll(Tensor input, shifts, dims=None):
     cdef Py_ssize_t starts[MAX_NDIM]
     cdef Tensor x = input, out
     cdef int d, count = 0, last = 0
+    cdef bint lanes = 4 <= x.ndim_ <= 5 and gives_lanes(x)
     cdef tuple by = several(settled(shifts)), along = several(settled(dims))
     if not along and len(by) == 1:
         return rolled_flat(x, by[0])
@@ -180,10 +197,12 @@ def roll(Tensor input, shifts, dims=None):
         starts[d] = 0
     for d in range(len(by)):
         last = wrap_dim("roll", along[d], x.ndim_)
-        add_shift(&starts[last], by[d], x.dims[last])
+        lanes = add_shift(&starts[last], by[d], x.dims[last]) and lanes
     for d in range(x.ndim_):
         if starts[d]:
             count, last = count + 1, d
+    if lanes:                        # as PyTorch, if each shift moves something
+        return rolled_lanes(laid(x, x.type, True), starts)
     if count > 1:                    # their parts are many
         x = packed(x)
     out = new_like(x, x.type)

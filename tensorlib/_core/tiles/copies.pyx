@@ -84,7 +84,7 @@ cdef Tensor laid(Tensor x, int dtype, bint lanes):
 
 
 cdef int zero(Tensor x) except -1:
-    """Sets every element of a contiguous tensor to zero."""
+    """Sets every element of a tensor without gaps to zero."""
     run_alone(clear, x.data_pointer, x.data_pointer, x.numel_ * ITEMSIZE[x.type])
     return 0
 

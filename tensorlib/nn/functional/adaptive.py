@@ -13,6 +13,7 @@ from tensorlib.nn.functional.convolution import are_plain, sizes_of
 from tensorlib.nn.functional.elementwise_losses import require_floating
 from tensorlib.nn.functional.pooling import (
     Pooled,
+    are_beside,
     avg_pool,
     max_pool1d,
     max_pool2d,
@@ -337,9 +338,17 @@ def factor_of(name, factor):
     return as_int(factor)
 
 
-def copied(x, shape):
-    """The elements of `x` in a shape and in memory of their own, also where one step would do."""
-    return (x.clone() if x.is_contiguous() else x.contiguous()).reshape(shape)
+def copied(x, shape, images, deep):
+    """The elements of `x` in a shape and in memory of their own, also where one step would do.
+
+    They lie as `images` do; `deep`: how many dims of `x` become channels.
+    """
+    beside = are_beside(images)
+    if beside:
+        x = x.permute((0, *range(1 + deep, x.ndim), *range(1, 1 + deep)))
+        shape = shape[0], *shape[2:], shape[1]
+    x = (x.clone() if x.is_contiguous() else x.contiguous()).reshape(shape)
+    return x.movedim(-1, 1) if beside else x
 
 
 def shuffled(x, r):
@@ -360,7 +369,7 @@ def pixel_shuffle(input: Tensor, upscale_factor):
     Source: Shi et al., "Real-Time Single Image and Video Super-Resolution", CVPR 2016.
     """
     split, order, shape = enlarged(input.shape, upscale_factor)
-    return copied(input.reshape(split).permute(order), shape)
+    return copied(input.reshape(split).permute(order), shape, input, 1)
 
 
 @kept
@@ -392,7 +401,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor):
     Shapes: (*, C, H r, W r) -> (*, C r**2, H, W). Raises: RuntimeError for sizes that do not fit.
     """
     split, order, shape = reduced(input.shape, downscale_factor)
-    return copied(input.reshape(split).permute(order), shape)
+    return copied(input.reshape(split).permute(order), shape, input, 3)
 
 
 @kept
@@ -418,7 +427,7 @@ def channel_shuffle(input: Tensor, groups):
     Shapes: (B, C, *) -> the same. Raises: RuntimeError for channels that the groups do not divide.
     """
     split = grouped(input.shape, groups)
-    return copied(input.reshape(split).transpose(1, 2), input.shape)
+    return copied(input.reshape(split).transpose(1, 2), input.shape, input, 2)
 
 
 @kept

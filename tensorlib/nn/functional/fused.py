@@ -1,6 +1,7 @@
 """Rules of fused operations, taken from the composed formulas that they replace."""
 
 from inspect import signature
+from operator import itemgetter
 
 from tensorlib import func, zeros_like
 from tensorlib.autograd import is_grad_enabled
@@ -46,9 +47,13 @@ def differentiated_by(formula, backward, *kept, constants=0):
         moving = count - constants
         names = (*op.arguments, *named, *op.attributes)
         places = [names.index(name) for name in wanted]
+        take = itemgetter(*places) if len(places) > 1 else lambda values: [values[places[0]]]
         single, none = moving == 1, (None,) * constants
+        direct = len(op.outputs) == 1 and not by_output and not single and not constants
 
         def pull(g, *values):
+            if direct and not is_grad_enabled():
+                return backward(g, *take(values))
             tensors, outputs = values[:count], values[count:count + len(named)]
             attributes = values[count + len(named):]
             if len(op.outputs) == 1:                     # its gradient is no tuple
@@ -58,7 +63,7 @@ def differentiated_by(formula, backward, *kept, constants=0):
                        for g_out, out in zip(g[:results] if plain else g, outputs)
                        ) if by_output else g
             if plain:
-                found = backward(*gs, *[values[place] for place in places])
+                found = backward(*gs, *take(values))
                 return (found, *none) if single else (*found, *none)
             gs = (*gs, *map(zeros_like, outputs[len(gs):]))
             return (*func.vjp(lambda *xs: formula(*xs, *tensors[moving:], *attributes),

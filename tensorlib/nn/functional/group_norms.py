@@ -30,7 +30,7 @@ def group_formula(input, weight, bias, groups, eps):
     rows = input.reshape(input.shape[0] * groups, -1)
     size = rows.shape[1]
     plain = ones(size, dtype=input.dtype), zeros(size, dtype=input.dtype)
-    u = affine_norm(rows, *plain, eps, True, False).reshape(input.shape)
+    u = affine_norm(rows, *plain, eps, True).reshape(input.shape)
     return u * wide(weight, input.ndim) + wide(bias, input.ndim)
 
 

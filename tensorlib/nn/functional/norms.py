@@ -20,19 +20,24 @@ from tensorlib.ops.samples import calls, real, reals_of, refusals
 # ---- what is normalised --------------------------------------------------------------------------
 # Rows: all dims that the weight has, the last ones. Channels: all dims but dim 1.
 
-def normal_dims(ndim, weight_ndim, channels):
-    """The dims over which means are taken."""
-    return (0, *range(2, ndim)) if channels else tuple(range(ndim - weight_ndim, ndim))
+def normal_dims(ndim, weight_ndim):
+    """The dims of rows, over which means are taken."""
+    return tuple(range(ndim - weight_ndim, ndim))
 
 
-def other_dims(ndim, weight_ndim, channels):
-    """The dims over which the gradient of a weight is summed."""
-    return (0, *range(2, ndim)) if channels else tuple(range(ndim - weight_ndim))
+def other_dims(ndim, weight_ndim):
+    """The dims over which the gradient of a weight of rows is summed."""
+    return tuple(range(ndim - weight_ndim))
 
 
-def spread(weight, ndim, channels):
-    """A weight with the dims that it needs to broadcast."""
-    return weight.reshape((-1, *(1,) * (ndim - 2))) if channels else weight
+def channel_dims(ndim):
+    """All dims but that of channels."""
+    return (0, *range(2, ndim))
+
+
+def spread(weight, ndim):
+    """A vector of channels with the dims that it needs to broadcast."""
+    return weight.reshape((-1, *(1,) * (ndim - 2)))
 
 
 def summed(x, dims):
@@ -45,15 +50,13 @@ def mean(x, dims):
     return x.mean(dims, keepdim=True) if dims else x
 
 
-def plain_weight(input, weight_ndim, channels):
+def plain_weight(input, weight_ndim):
     """The weight that changes nothing."""
-    shape = input.shape[1:2] if channels else input.shape[input.ndim - weight_ndim:]
-    return ones(tuple(shape), dtype=input.dtype)
+    return ones(tuple(input.shape[input.ndim - weight_ndim:]), dtype=input.dtype)
 
 
-def normalised(input, weight_ndim, eps, centered, channels):
+def normalised(input, dims, eps, centered):
     """The normalised elements and the factors, by operations of their own."""
-    dims = normal_dims(input.ndim, weight_ndim, channels)
     moved = input - mean(input, dims) if centered else input
     factor = (mean(moved * moved, dims) + eps) ** -0.5
     return moved * factor, factor
@@ -61,24 +64,24 @@ def normalised(input, weight_ndim, eps, centered, channels):
 
 # ---- the operations ------------------------------------------------------------------------------
 
-def norm_formula(input, weight, bias, eps, centered, channels, statistics=None):
+def norm_formula(input, weight, bias, eps, centered):
     """`affine_norm` by operations of their own; also its reference."""
-    u, _ = normalised(input, weight.ndim, eps, centered, channels)
-    return (u * spread(weight, input.ndim, channels) + spread(bias, input.ndim, channels))
+    u, _ = normalised(input, normal_dims(input.ndim, weight.ndim), eps, centered)
+    return u * weight + bias
 
 
-def backward_formula(grad, input, weight, eps, centered, channels):
+def backward_formula(grad, input, weight, eps, centered):
     """`norm_backward` by operations of their own; also its reference."""
-    dims = normal_dims(input.ndim, weight.ndim, channels)
-    u, factor = normalised(input, weight.ndim, eps, centered, channels)
-    h = grad * spread(weight, input.ndim, channels)
+    dims = normal_dims(input.ndim, weight.ndim)
+    u, factor = normalised(input, dims, eps, centered)
+    h = grad * weight
     return factor * (h - (mean(h, dims) if centered else 0) - u * mean(h * u, dims))
 
 
-def weight_formula(grad, input, ndim, eps, centered, channels):
+def weight_formula(grad, input, ndim, eps, centered):
     """`norm_weight_backward` by operations of their own; also its reference."""
-    u, _ = normalised(input, 1 if channels else ndim, eps, centered, channels)
-    return summed(grad * u, other_dims(input.ndim, ndim, channels))
+    u, _ = normalised(input, normal_dims(input.ndim, ndim), eps, centered)
+    return summed(grad * u, other_dims(input.ndim, ndim))
 
 
 def in_numpy(formula):
@@ -90,37 +93,34 @@ def in_numpy(formula):
         np.asarray(x).view(Array) if isinstance(x, np.ndarray) else x for x in args)))
 
 
-CASES = (((2, 3), (3,), False), ((2, 2, 3), (2, 3), False), ((3, 2), (2,), True),
-         ((2, 2, 3), (2,), True), ((0, 3), (3,), False))
+CASES = ((2, 3), (3,)), ((2, 2, 3), (2, 3)), ((0, 3), (3,))
 
 
 def norm_samples(*others):
     """Samples: tensors of the shape of the input ("x") or of the weight ("w"), then the options."""
     def generate(rng):
-        for i, (shape, weight, channels) in enumerate(CASES):
+        for i, (shape, weight) in enumerate(CASES):
             yield (*(rng.uniform(-2, 2, shape if x == "x" else weight) if isinstance(x, str)
-                     else x(weight) for x in others), 0.1, i != 1, channels), {}
+                     else x(weight) for x in others), 0.1, i != 1), {}
     return generate
 
 
 @stands_for(norm_formula)
 @op(public=False, method=False, takes="floating", tolerance="reduction",
-    reference=in_numpy(norm_formula), samples=norm_samples("x", "w", "w"))
-def affine_norm(input: Tensor, weight: Tensor, bias: Tensor, eps, centered, channels,
-                statistics=()):
+    reference=in_numpy(norm_formula), samples=norm_samples("x", "w", "w"),
+    kernel=kernels.affine_norm)
+def affine_norm(input: Tensor, weight: Tensor, bias: Tensor, eps, centered):
     """The elements less their mean, over their standard deviation, times a weight plus a bias.
 
-    Over the dims of the weight, the last ones, or with `channels` over all dims but dim 1.
-    centered: False for a mean of 0. statistics: what is filled with the means and the variances.
+    Over the dims of the weight, the last ones. centered: False for a mean of 0.
     """
-    return kernels.affine_norm(input, weight, bias, eps, centered, channels, *statistics)
 
 
 @stands_for(backward_formula)
 @op(public=False, method=False, takes="floating", tolerance="reduction",
     reference=in_numpy(backward_formula), samples=norm_samples("x", "x", "w"),
     kernel=kernels.norm_backward)
-def norm_backward(grad: Tensor, input: Tensor, weight: Tensor, eps, centered, channels):
+def norm_backward(grad: Tensor, input: Tensor, weight: Tensor, eps, centered):
     """The gradient of `affine_norm` for its input."""
 
 
@@ -128,7 +128,7 @@ def norm_backward(grad: Tensor, input: Tensor, weight: Tensor, eps, centered, ch
 @op(public=False, method=False, takes="floating", tolerance="reduction",
     reference=in_numpy(weight_formula), samples=norm_samples("x", "x", len),
     kernel=kernels.norm_weight_backward)
-def norm_weight_backward(grad: Tensor, input: Tensor, ndim, eps, centered, channels):
+def norm_weight_backward(grad: Tensor, input: Tensor, ndim, eps, centered):
     """The gradient of `affine_norm` for its weight, which has `ndim` dims."""
 
 
@@ -137,100 +137,93 @@ def norm_weight_backward(grad: Tensor, input: Tensor, ndim, eps, centered, chann
 # J(h) = r * (h - mean(h) - u * mean(h * u)). That of J(h) in the direction k, `curvature`, is
 # symmetric in h and k.
 
-def slope(h, input, ndim, eps, centered, channels):
+def slope(h, input, ndim, eps, centered):
     """J(h)"""
-    return norm_backward(h, input, plain_weight(input, ndim, channels), eps, centered, channels)
+    return norm_backward(h, input, plain_weight(input, ndim), eps, centered)
 
 
-def curvature(h, k, input, ndim, eps, centered, channels):
+def curvature(h, k, input, ndim, eps, centered):
     """-r * (u * mean(k * J(h)) + J(h) * mean(k * u) + J(k) * mean(h * u))"""
-    dims = normal_dims(input.ndim, ndim, channels)
-    u, factor = normalised(input, ndim, eps, centered, channels)
-    along_h, along_k = (slope(x, input, ndim, eps, centered, channels) for x in (h, k))
+    dims = normal_dims(input.ndim, ndim)
+    u, factor = normalised(input, dims, eps, centered)
+    along_h, along_k = (slope(x, input, ndim, eps, centered) for x in (h, k))
     return -factor * (u * mean(k * along_h, dims) + along_h * mean(k * u, dims)
                       + along_k * mean(h * u, dims))
 
 
 @affine_norm.vjp("input")
-def affine_norm_vjp_input(g, input, weight, eps, centered, channels):
+def affine_norm_vjp_input(g, input, weight, eps, centered):
     """J(g * weight)"""
-    return norm_backward(g, input, weight, eps, centered, channels)
+    return norm_backward(g, input, weight, eps, centered)
 
 
 @affine_norm.vjp("weight")
-def affine_norm_vjp_weight(g, input, weight_shape, eps, centered, channels):
+def affine_norm_vjp_weight(g, input, weight_shape, eps, centered):
     """sum(g * u)"""
-    return norm_weight_backward(g, input, len(weight_shape), eps, centered, channels)
+    return norm_weight_backward(g, input, len(weight_shape), eps, centered)
 
 
 @affine_norm.vjp("bias")
-def affine_norm_vjp_bias(g, bias_shape, channels):
+def affine_norm_vjp_bias(g, bias_shape):
     """g summed over the dims that the bias lacks."""
-    return summed(g, other_dims(g.ndim, len(bias_shape), channels))
+    return summed(g, other_dims(g.ndim, len(bias_shape)))
 
 
 @affine_norm.jvp
-def affine_norm_jvp(d_input, d_weight, d_bias, input, weight, eps, centered, channels):
+def affine_norm_jvp(d_input, d_weight, d_bias, input, weight, eps, centered):
     """J(d_input) * weight + u * d_weight + d_bias"""
-    rest = eps, centered, channels
-    u, _ = normalised(input, weight.ndim, *rest)
-    moved = slope(d_input, input, weight.ndim, *rest)
-    weight, d_weight, d_bias = (spread(x, input.ndim, channels)
-                                for x in (weight, d_weight, d_bias))
+    u, _ = normalised(input, normal_dims(input.ndim, weight.ndim), eps, centered)
+    moved = slope(d_input, input, weight.ndim, eps, centered)
     return moved * weight + u * d_weight + d_bias
 
 
 @norm_backward.vjp("grad")
-def norm_backward_vjp_grad(g, input, weight, eps, centered, channels):
+def norm_backward_vjp_grad(g, input, weight, eps, centered):
     """J(g) * weight, as J is symmetric."""
-    moved = slope(g, input, weight.ndim, eps, centered, channels)
-    return moved * spread(weight, input.ndim, channels)
+    return slope(g, input, weight.ndim, eps, centered) * weight
 
 
 @norm_backward.vjp("input")
-def norm_backward_vjp_input(g, grad, input, weight, eps, centered, channels):
+def norm_backward_vjp_input(g, grad, input, weight, eps, centered):
     """The curvature of J(grad * weight) in the direction g, as it is symmetric."""
-    h = grad * spread(weight, input.ndim, channels)
-    return curvature(h, g, input, weight.ndim, eps, centered, channels)
+    return curvature(grad * weight, g, input, weight.ndim, eps, centered)
 
 
 @norm_backward.vjp("weight")
-def norm_backward_vjp_weight(g, grad, input, weight_shape, eps, centered, channels):
+def norm_backward_vjp_weight(g, grad, input, weight_shape, eps, centered):
     """sum(grad * J(g)), as J is symmetric."""
     ndim = len(weight_shape)
-    moved = slope(g, input, ndim, eps, centered, channels)
-    return summed(grad * moved, other_dims(input.ndim, ndim, channels))
+    moved = slope(g, input, ndim, eps, centered)
+    return summed(grad * moved, other_dims(input.ndim, ndim))
 
 
 @norm_backward.jvp
-def norm_backward_jvp(d_grad, d_input, d_weight, grad, input, weight, eps, centered, channels):
+def norm_backward_jvp(d_grad, d_input, d_weight, grad, input, weight, eps, centered):
     """J(d_grad * weight + grad * d_weight), and the curvature of J(grad * weight) along d_input."""
-    rest = weight.ndim, eps, centered, channels
-    wide, d_wide = (spread(x, input.ndim, channels) for x in (weight, d_weight))
-    return (slope(d_grad * wide + grad * d_wide, input, *rest)
-            + curvature(grad * wide, d_input, input, *rest))
+    rest = weight.ndim, eps, centered
+    return (slope(d_grad * weight + grad * d_weight, input, *rest)
+            + curvature(grad * weight, d_input, input, *rest))
 
 
 @norm_weight_backward.vjp("grad")
-def norm_weight_backward_vjp_grad(g, input, ndim, eps, centered, channels):
+def norm_weight_backward_vjp_grad(g, input, ndim, eps, centered):
     """u * g, of sum(grad * u)."""
-    u, _ = normalised(input, ndim, eps, centered, channels)
-    return u * spread(g, input.ndim, channels)
+    return normalised(input, normal_dims(input.ndim, ndim), eps, centered)[0] * g
 
 
 @norm_weight_backward.vjp("input")
-def norm_weight_backward_vjp_input(g, grad, input, eps, centered, channels):
+def norm_weight_backward_vjp_input(g, grad, input, eps, centered):
     """J(grad * g), of sum(grad * u)."""
-    return norm_backward(grad, input, g, eps, centered, channels)
+    return norm_backward(grad, input, g, eps, centered)
 
 
 @norm_weight_backward.jvp
-def norm_weight_backward_jvp(d_grad, d_input, grad, input, ndim, eps, centered, channels):
+def norm_weight_backward_jvp(d_grad, d_input, grad, input, ndim, eps, centered):
     """sum(d_grad * u + grad * J(d_input))"""
-    rest = ndim, eps, centered, channels
+    rest = ndim, eps, centered
     moved = slope(d_input, input, *rest)
     return (norm_weight_backward(d_grad, input, *rest)
-            + summed(grad * moved, other_dims(input.ndim, ndim, channels)))
+            + summed(grad * moved, other_dims(input.ndim, ndim)))
 
 
 # ---- of rows -------------------------------------------------------------------------------------
@@ -289,7 +282,7 @@ def layer_norm(input: Tensor, normalized_shape, weight=None, bias=None, eps=1e-5
     Source: Ba, Kiros and Hinton, "Layer Normalization", arXiv:1607.06450 (2016).
     """
     weight, bias = rows_of("layer_norm", input, normalized_shape, weight, bias)
-    return affine_norm(input, weight, bias, float(eps), True, False)
+    return affine_norm(input, weight, bias, float(eps), True)
 
 
 def rms_reference(x, shape, weight=None, eps=None):
@@ -318,29 +311,63 @@ def rms_norm(input: Tensor, normalized_shape, weight=None, eps=None):
     if eps is None:
         eps = 2.0 ** -52 if input.dtype.name in ("float64", "complex128") else 2.0 ** -23
     if input.is_complex():
-        return normalised(input, weight.ndim, float(eps), False, False)[0] * weight
-    return affine_norm(input, weight, bias, float(eps), False, False)
+        dims = normal_dims(input.ndim, weight.ndim)
+        return normalised(input, dims, float(eps), False)[0] * weight
+    return affine_norm(input, weight, bias, float(eps), False)
 
 
 # ---- of channels ---------------------------------------------------------------------------------
 
+def channel_norm_formula(input, weight, bias, eps, statistics=None):
+    """`channel_norm` by operations of their own; also its reference."""
+    u, _ = normalised(input, channel_dims(input.ndim), eps, True)
+    return channel_formula(u, weight, bias)
+
+
+def channel_norm_backward_formula(grad, input, weight, eps):
+    """`channel_norm_backward` by operations of their own; also its reference."""
+    dims = channel_dims(input.ndim)
+    u, factor = normalised(input, dims, eps, True)
+    h, along = grad * spread(weight, input.ndim), grad * u
+    return (factor * (h - mean(h, dims) - u * mean(h * u, dims)), along.sum(dims), grad.sum(dims))
+
+
 def channel_formula(input, weight, bias):
     """`channel_affine` by operations of their own; also its reference."""
-    return input * spread(weight, input.ndim, True) + spread(bias, input.ndim, True)
+    return input * spread(weight, input.ndim) + spread(bias, input.ndim)
 
 
 def channel_backward_formula(grad, input, weight):
     """`channel_backward` by operations of their own; also its reference."""
-    dims = other_dims(input.ndim, 1, True)
-    return grad * spread(weight, input.ndim, True), (grad * input).sum(dims), grad.sum(dims)
+    dims = channel_dims(input.ndim)
+    return grad * spread(weight, input.ndim), (grad * input).sum(dims), grad.sum(dims)
 
 
-def channel_samples(*others):
+def channel_samples(*others, options=()):
     """Samples: tensors of the shape of the input ("x") or of the weight ("w")."""
     def generate(rng):
-        for shape in ((3, 2), (2, 2, 3), (0, 3)):
-            yield tuple(rng.uniform(-2, 2, shape if x == "x" else shape[1]) for x in others), {}
+        for shape in ((3, 2), (2, 2, 3), (0, 3))[:2 if options else 3]:
+            yield (*(rng.uniform(-2, 2, shape if x == "x" else shape[1]) for x in others),
+                   *options), {}
     return generate
+
+
+@stands_for(channel_norm_backward_formula)
+@op(public=False, method=False, takes="floating", tolerance="reduction", differentiable=False,
+    outputs=("g_input", "g_weight", "g_bias"), reference=in_numpy(channel_norm_backward_formula),
+    samples=channel_samples("x", "x", "w", options=(0.1,)), kernel=grouped.channel_norm_backward)
+def channel_norm_backward(grad: Tensor, input: Tensor, weight: Tensor, eps):
+    """The gradients of `channel_norm` for its tensors, by one kernel."""
+
+
+@differentiated_by(channel_norm_formula, channel_norm_backward)
+@op(public=False, method=False, takes="floating", tolerance="reduction",
+    reference=in_numpy(channel_norm_formula),
+    samples=channel_samples("x", "w", "w", options=(0.1,)))
+def channel_norm(input: Tensor, weight: Tensor, bias: Tensor, eps, statistics=()):
+    """Each element less the mean of its channel, over the standard deviation; times weight plus
+    bias. statistics: what is filled with the means and the variances."""
+    return grouped.channel_norm(input, weight, bias, eps, *statistics)
 
 
 @stands_for(channel_backward_formula)
@@ -351,14 +378,7 @@ def channel_backward(grad: Tensor, input: Tensor, weight: Tensor):
     """The gradients of `channel_affine` for its tensors, by one kernel."""
 
 
-def channel_back(grad, input, weight):
-    """The gradients as the sweep takes them; channels of one element are summed as columns are."""
-    if math.prod(input.shape[2:]) == 1:
-        return channel_backward_formula(grad, input, weight)
-    return channel_backward(grad, input, weight)
-
-
-@differentiated_by(channel_formula, channel_back)
+@differentiated_by(channel_formula, channel_backward)
 @op(public=False, method=False, takes="floating", tolerance="reduction",
     reference=channel_formula, samples=channel_samples("x", "w", "w"),
     kernel=grouped.channel_affine)
@@ -439,16 +459,16 @@ def batch_norm(input: Tensor, running_mean=None, running_var=None, weight=None, 
         raise ValueError(f"batch_norm: eps must be positive in training, got {eps}")
     refuse_one_value("batch_norm", input)
     if running_mean is None and running_var is None:
-        return affine_norm(input, weight, bias, float(eps), True, True)
+        return channel_norm(input, weight, bias, float(eps))
     wide = BY_NAME["float64" if input.dtype.name == "float64" else "float32"]
     if not elements_known(input, weight, bias):        # of a batch, no kernel fills statistics
-        out = affine_norm(input, weight, bias, float(eps), True, True)
+        out = channel_norm(input, weight, bias, float(eps))
         with apart_from_transforms():
-            x, dims = input.to(wide), other_dims(input.ndim, 1, True)
+            x, dims = input.to(wide), channel_dims(input.ndim)
             found = x.mean(dims), x.var(dims, correction=0)
     else:
         found = zeros(count, dtype=wide), zeros(count, dtype=wide)
-        out = affine_norm(input, weight, bias, float(eps), True, True, found)
+        out = channel_norm(input, weight, bias, float(eps), found)
     move_statistics(input, found, running_mean, running_var, momentum)
     return out
 

@@ -400,8 +400,17 @@ def unpooled_sizes(name, n, shape, kernel, stride, padding, output_size):
 plain_unpooled_sizes = lru_cache(256)(unpooled_sizes)
 
 
+def are_beside(images):
+    """Whether the channels of images lie beside each other, be it with gaps; as in PyTorch, strides
+    of dims of size 1 count, too."""
+    if images.ndim != 4 or images.stride(1) > images.stride(3) or images.numel() == 0:
+        return False                     # as most are told to be at once
+    (_, channels, high, wide), (n, c, h, w) = images.shape, images.stride()
+    return 0 < c <= w >= c * channels and h >= w * wide and n >= h * high != c
+
+
 def unpooled(name, n, input, indices, kernel_size, stride, padding, output_size):
-    """Planes of zeros with the elements at their places."""
+    """Planes of zeros with the elements at their places; images lie as the input does."""
     require_floating(name, input)
     output_size = None if output_size is None else tuple(output_size)
     plain_sizes = are_plain((kernel_size, stride, padding, output_size))
@@ -413,6 +422,10 @@ def unpooled(name, n, input, indices, kernel_size, stride, padding, output_size)
     flat = indices.flatten(-n)
     places_are_in_planes(flat, name, spatial)
     lead = tuple(input.shape[:-n])
+    if are_beside(input):
+        empty = zeros((lead[0], math.prod(spatial), lead[1]), dtype=input.dtype)
+        places = empty.scatter(1, flat.transpose(1, 2), input.flatten(-n).transpose(1, 2))
+        return places.reshape((lead[0], *spatial, lead[1])).movedim(-1, 1)
     empty = zeros((*lead, math.prod(spatial)), dtype=input.dtype)
     return empty.scatter(-1, flat, input.flatten(-n)).reshape((*lead, *spatial))
 

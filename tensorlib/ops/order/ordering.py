@@ -22,6 +22,20 @@ LONG_ROW = 512         # elements from which on digits are counted, and not elem
 FEW_KEYS = 2048        # without positions, for which what NumPy's calls cost beside is too much
 
 
+def memory_order(x):
+    """The dims from the outermost in memory to the innermost, where that is another order."""
+    steps = x.stride()
+    order = sorted(range(x.ndim), key=lambda dim: -steps[dim])
+    return None if min(steps) <= 0 or order == [*range(x.ndim)] else order
+
+
+def lying_as(x, dim, order, function, permute):
+    """What `function(x, dim)` gives, as a sequence of tensors whose dims lie in an order."""
+    found = function(permute(x, order), order.index(wrap("sort", dim, x.ndim)))
+    back = sorted(range(x.ndim), key=order.__getitem__)
+    return [permute(y, back) for y in found]
+
+
 def along_last(name, input, dim, places_in, count=None):
     """The positions that a function gives for the rows of `input` along a dim, in the place of it.
 

@@ -7,14 +7,18 @@ from tensorlib._core.base.shape import wrap
 from tensorlib._core.index.gather import take_along
 from tensorlib._core.index.ranked import ranked_along
 from tensorlib._core.interpreters.foreign import is_looked_at_alone
+from tensorlib._core.layout import views
 from tensorlib._core.reduce.sort_keys import kth_places
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.index.indexing import gather
 from tensorlib.ops.late import declared
-from tensorlib.ops.order.ordering import along_last, order_of_rows, refuse_no_place, top_places
+from tensorlib.ops.order.ordering import (
+    along_last, lying_as, memory_order, order_of_rows, refuse_no_place, top_places,
+)
 from tensorlib.ops.samples import given, refusals
+from tensorlib.ops.shape.views import permute
 
 Sorted = result_type("sort", "values indices")
 Top = result_type("topk", "values indices")
@@ -60,7 +64,14 @@ def argsort(input: Tensor, dim=-1, descending=False, *, stable=False):
     tensor([1, 2, 0])
     """
     descending = bool(descending)
-    return along_last("argsort", input, dim, lambda x: order_of_rows(x, descending))
+    order = None if input.is_contiguous() else memory_order(input)
+
+    def places(x):
+        return order_of_rows(x, descending)
+    if order is not None:
+        return lying_as(input, dim, order,
+                        lambda x, dim: [along_last("argsort", x, dim, places)], views.permute)[0]
+    return along_last("argsort", input, dim, places)
 
 
 @composite(outputs=("values", "indices"), out=True, reference=in_order, samples=given(*SORTED),
@@ -78,6 +89,9 @@ def sort(input: Tensor, dim=-1, descending=False, *, stable=False):
     values=tensor([3., 2., 1.]),
     indices=tensor([0, 2, 1]))
     """
+    order = None if input.is_contiguous() else memory_order(input)
+    if order is not None:
+        return Sorted(*lying_as(input, dim, order, lambda *xs: sort(*xs, descending), permute))
     if is_looked_at_alone(input):
         found = ranked_along(input, dim, None, bool(descending))
         if found is not None:
