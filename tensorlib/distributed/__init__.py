@@ -74,8 +74,8 @@ from tensorlib.distributed.subgroups import new_group, new_subgroups
 from tensorlib.distributed.work import Work
 from tensorlib.distributed.work import WorkFuture as Future
 
-_LATE = {name: name for name in ("algorithms", "checkpoint", "device_mesh", "fsdp", "nn", "optim",
-                                 "rpc", "tensor")}
+_LATE = {name: name for name in ("algorithms", "autograd", "checkpoint", "device_mesh", "elastic",
+                                 "fsdp", "nn", "optim", "rpc", "tensor")}
 
 __all__ = [
     "Backend", "DistBackendError", "DistError", "DistTimeoutError", "Future", "GroupMember",

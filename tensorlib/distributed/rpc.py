@@ -2,7 +2,12 @@
 
 from typing import Any, NoReturn
 
-__all__ = ["init_rpc", "remote", "rpc_async", "rpc_sync", "shutdown"]
+__all__ = ["init_rpc", "is_available", "remote", "rpc_async", "rpc_sync", "shutdown"]
+
+
+def is_available() -> bool:
+    """False: libraries that ask have no use for the other names then."""
+    return False
 
 
 def init_rpc(*args: Any, **kwargs: Any) -> NoReturn:

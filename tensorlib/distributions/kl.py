@@ -23,7 +23,7 @@ from tensorlib.distributions.transformed import TransformedDistribution
 from tensorlib.distributions.unit_interval import ContinuousBernoulli
 
 inf = math.inf
-RULES = Registry()
+RULES = _KL_REGISTRY = Registry()       # the second is PyTorch's name
 
 
 def register_kl(type_p, type_q):

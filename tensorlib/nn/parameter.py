@@ -163,6 +163,9 @@ class UninitializedBuffer(UninitializedTensorMixin, Buffer):
         return self.requires_grad, None, self.dtype, self.persistent
 
 
+_ParameterMeta = type(Parameter)               # PyTorch's name of its metaclass
+
+
 def is_lazy(tensor) -> bool:
     """Whether a parameter or buffer waits for its shape."""
     return isinstance(tensor, UninitializedTensorMixin)

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorlib import Tensor, device
+from tensorlib._core.base.importing import later
 from tensorlib._core.interpreters.foreign import set_plain
 from tensorlib._core.interpreters.levels import running_levels
+from tensorlib._core.interpreters.stack import current_layer
 from tensorlib.linalg.checks import LinAlgError as _LinAlgError
 from tensorlib.nn.modules.module import target_of
 
@@ -13,6 +15,8 @@ __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "_LinAlgError
            "_are_functorch_transforms_active",
            "_disabled_torch_function_impl", "_get_tracing_state", "_log_api_usage_once", "_nn"]
 
+__path__: list[str] = []
+_functorch = later("tensorlib._functorch")
 _TensorMeta = type(Tensor)
 
 
@@ -23,6 +27,12 @@ class Value:
 def _are_functorch_transforms_active() -> bool:
     """Whether `vmap` runs. Gradients of functions are seen as operations that are recorded."""
     return bool(running_levels())
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a `TorchFunctionMode` does this thread's operations."""
+    layer = current_layer()
+    return layer is not None and layer.interpreter.takes_functions
 
 
 def _get_tracing_state() -> None:

@@ -1,9 +1,13 @@
 """Gradients in one vector and back, under the names by which libraries for many processes ask.
 
-And what pickles of PyTorch's tensors call, those that `pickle` itself wrote.
+And what pickles of PyTorch's tensors call, those that `pickle` itself wrote, and errors that one
+thread or process hands on to another.
 """
 
+import sys
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NoReturn
 
 import tensorlib as tl
 from tensorlib import Tensor
@@ -35,3 +39,47 @@ def _take_tensors(tensors: Iterable[Tensor], size_limit: int) -> Iterator[list[T
         if sum(each.nbytes for each in group) >= size_limit:
             yield waiting.pop(x.dtype)
     yield from waiting.values()
+
+
+def _get_available_device_type() -> None:
+    """None: there is no device but the CPU."""
+
+
+def _get_device_module(device_type: str) -> Any:
+    """The module of a kind of device, such as `tensorlib.cpu`. Raises: RuntimeError for others."""
+    found = getattr(tl, device_type, None)
+    if found is None:
+        raise RuntimeError(f"Device '{device_type}' does not have a corresponding module")
+    return found
+
+
+class KeyErrorMessage(str):
+    """The message of a KeyError, which prints it as it is, with its lines."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class ExceptionWrapper:
+    """The error that is handled, or `exc_info`, with its traceback as text: it can be pickled.
+
+    where: where it happened, as its message says.
+    """
+
+    def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
+        kind, error, trace = exc_info or sys.exc_info()
+        self.exc_type, self.where = kind, where
+        self.exc_msg = "".join(traceback.format_exception(kind, error, trace))
+
+    def reraise(self) -> NoReturn:
+        """Raises the error anew; a RuntimeError where its type takes more than a message."""
+        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            raise KeyError(KeyErrorMessage(message))
+        if getattr(self.exc_type, "message", None):
+            raise self.exc_type(message=message)
+        try:
+            error = self.exc_type(message)
+        except Exception:
+            raise RuntimeError(message) from None
+        raise error

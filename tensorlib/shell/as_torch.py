@@ -4,7 +4,8 @@
     python -m tensorlib.as_torch -m package.module its arguments
 
 `import torch.nn as nn` and `from torch.utils.data import DataLoader` find the modules of those
-names here, also where PyTorch is installed. `torchvision` is `tensorlib.vision`.
+names here, also where PyTorch is installed. `torchvision` is `tensorlib.vision`, and `functorch`
+`tensorlib.functorch`.
 """
 
 import multiprocessing.spawn
@@ -31,11 +32,12 @@ __all__ = ["TorchFinder", "install", "main"]
 
 
 PYTORCH = "2.13.0"
-HOMES = {"torch": "tensorlib", "torchvision": "tensorlib.vision"}
+HOMES = {"torch": "tensorlib", "torchvision": "tensorlib.vision",
+         "functorch": "tensorlib.functorch"}
 
 
 class TorchFinder(OtherNames):
-    """Finds `torch`, `torchvision` and their modules: those of tensorlib, and the same objects."""
+    """Finds `torch`, what goes with it, and their modules: those here, and the same objects."""
 
     @classmethod
     def home_of(cls, name: str) -> str | None:

@@ -21,5 +21,5 @@ __all__ = ["benchmark", "checkpoint", "data", "dlpack", "flop_counter", "hooks",
            "swap_tensors", "tensorboard"]
 
 __getattr__, __dir__ = on_first_use(
-    __name__, {**{name: name for name in [*__all__, "_pytree", "_python_dispatch"]},
+    __name__, {**{name: name for name in [*__all__, "_pytree", "_python_dispatch", "weak"]},
                "swap_tensors": "swap"})

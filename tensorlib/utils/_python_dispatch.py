@@ -19,6 +19,11 @@ from tensorlib._core.interpreters.stack import Interpreter, performed
 __all__ = ["TorchDispatchMode"]
 
 
+def is_traceable_wrapper_subclass(t: Any) -> bool:
+    """False: a tensor that others are wrapped in is captured as what it computes."""
+    return False
+
+
 class Dispatched(_aten.OpOverload):
     """An operation as it is called. It equals `torch.ops.aten.NAME.default`."""
 

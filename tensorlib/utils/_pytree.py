@@ -194,6 +194,28 @@ def kind_of(tree):
     return namedtuple if isinstance(tree, tuple) and hasattr(kind, "_fields") else None
 
 
+def is_namedtuple_class(cls):
+    """Whether it is a class of named tuples."""
+    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
+
+
+def is_structseq_class(cls):
+    """Whether it is a class of tuples such as `time.struct_time`: those that C code has made."""
+    counts = ("n_fields", "n_sequence_fields", "n_unnamed_fields")
+    return isinstance(cls, type) and cls.__bases__ == (tuple,) and all(
+        isinstance(getattr(cls, name, None), int) for name in counts)
+
+
+def is_namedtuple_instance(obj):
+    """Whether it is a named tuple."""
+    return is_namedtuple_class(type(obj))
+
+
+def is_structseq_instance(obj):
+    """Whether it is a tuple of a class that C code has made."""
+    return is_structseq_class(type(obj))
+
+
 # PyTorch's names, by which libraries register containers that are like these
 SUPPORTED_NODES, _get_node_type, Context, PyTree = NODES, kind_of, Any, Any
 _dict_flatten, _dict_unflatten, _dict_flatten_with_keys = NODES[dict]
@@ -314,6 +336,19 @@ def tree_unflatten(leaves, treespec):
     if not isinstance(treespec, TreeSpec):
         raise TypeError(f"tree_unflatten: expected a TreeSpec, got {type(treespec).__name__}")
     return treespec.unflatten(leaves)
+
+
+def _broadcast_to_and_flatten(tree, treespec, is_leaf=None):
+    """The leaves of `tree`, each as often as the structure has leaves where it stands.
+
+    None where `tree` is not the upper part of that structure.
+    """
+    leaves, upper = tree_flatten(tree, is_leaf)
+    try:
+        parts = upper.flatten_up_to(tree_unflatten([0] * treespec.num_leaves, treespec))
+    except ValueError:
+        return None
+    return [x for x, part in zip(leaves, parts) for _ in tree_leaves(part)]
 
 
 def tree_leaves(tree, is_leaf=None):

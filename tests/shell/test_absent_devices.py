@@ -141,3 +141,17 @@ def test_a_context_of_old_scripts_warns():
 def test_instructions_that_kernels_are_compiled_for(level, name, monkeypatch):
     monkeypatch.setattr(backends.cpu._kernels, "level", level)
     assert backends.cpu.get_cpu_capability() == name
+
+
+@pytest.mark.parametrize("call", [
+    lambda: cuda.nvtx.range_push("forward"), cuda.nvtx.range_pop, lambda: cuda.nvtx.mark("here"),
+    lambda: cuda.nvtx.range("step {}", 3).__enter__()])
+def test_marks_for_a_profiler_of_gpus_are_refused(call):
+    with pytest.raises(RuntimeError, match="NVTX functions not installed. Are you sure you have a "
+                                           "CUDA build"):
+        call()
+
+
+def test_calls_in_other_processes_are_not_there_to_libraries_that_ask():
+    assert not tl.distributed.rpc.is_available() and not tl.distributed.autograd.is_available()
+    assert tl.distributed.elastic.record(len) is len

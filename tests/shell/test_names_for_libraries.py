@@ -3,6 +3,7 @@
 import copy
 import pickle
 import threading
+import time
 from collections import namedtuple
 
 import pytest
@@ -10,9 +11,15 @@ from process import run_forked
 
 import tensorlib as tl
 from tensorlib.futures import Future, collect_all, wait_all
+from tensorlib._C import _functorch, _is_torch_function_mode_enabled
+from tensorlib._utils import ExceptionWrapper
+from tensorlib.nn.utils._named_member_accessor import swap_tensor
+from tensorlib.overrides import BaseTorchFunctionMode
 from tensorlib.torch_version import TorchVersion
 from tensorlib.utils import _foreach_utils, _pytree
+from tensorlib.utils.data.worker import _generate_state
 from tensorlib.utils.hooks import RemovableHandle
+from tensorlib.utils.weak import TensorWeakRef, WeakIdKeyDictionary, WeakIdRef
 
 NAMES = """
 torch._C._TensorMeta torch._C._disabled_torch_function_impl torch.PyTorchFileReader
@@ -57,6 +64,15 @@ torch.nn.modules.module._EXTRA_STATE_KEY_SUFFIX
 torch.nn.init._no_grad_trunc_normal_ torch.distributions.utils.euler_constant
 torch.nn.modules.normalization._shape_t torch.nn.modules.transformer._get_clones
 torch.nn.modules.transformer._get_activation_fn torch.legacy_contiguous_format
+torch.nn.utils._named_member_accessor.swap_tensor torch.nn.parameter._ParameterMeta
+torch.nn.modules.module._global_parameter_registration_hooks torch._guards.detect_fake_mode
+torch._ops.HigherOrderOperator torch._vmap_internals._vmap torch._functorch.apis.vmap
+torch._functorch.vmap._maybe_remove_batch_dim torch._C._functorch._add_batch_dim
+torch._C._is_torch_function_mode_enabled torch._utils._get_available_device_type
+torch._utils.ExceptionWrapper torch.utils.weak.WeakTensorKeyDictionary torch.cuda.nvtx.range
+torch.distributed.autograd.context torch.distributed.rpc.is_available
+torch.distributed.elastic.multiprocessing.errors.record torch.distributions.kl._KL_REGISTRY
+torch.utils._python_dispatch.is_traceable_wrapper_subclass functorch.make_functional
 torch.torch_version.TorchVersion torch.types._int torch.types._dtype torch.types._TensorOrTensors
 """.split()
 
@@ -352,3 +368,96 @@ def test_versions_compare_by_their_numbers():
     assert {version: 1}["2.13.0+cpu"] == 1 and version.startswith("2.")
     with pytest.raises(TypeError):
         version < 2                                                             # noqa: B015
+
+
+# ---- batches, modes, errors and references -------------------------------------------------------
+
+def test_examples_of_a_batch_are_told_from_tensors():
+    seen = []
+
+    def inner(x):
+        seen.append((_functorch.is_batchedtensor(x), _functorch.maybe_get_level(x),
+                     _functorch.maybe_current_level(), _functorch.get_unwrapped(x).shape))
+        return x
+
+    tl.vmap(tl.vmap(inner))(tl.ones(2, 3))
+    assert seen == [(True, 2, 2, (3,))]
+    assert not _functorch.is_batchedtensor(tl.ones(2)) and _functorch.maybe_current_level() is None
+    with pytest.raises(RuntimeError, match="no example of a batch"):
+        _functorch.get_unwrapped(tl.ones(2))
+
+
+def test_a_library_makes_examples_of_a_batch_itself():
+    other = tl.arange(6.0).reshape(3, 2)
+
+    def call(x):
+        y = x + _functorch._add_batch_dim(other, 1, 1)
+        return y, _functorch._remove_batch_dim(y, 1, 2, 1)
+
+    examples, whole = tl.vmap(call, out_dims=(0, None))(tl.zeros(2))
+    assert examples.tolist() == other.T.tolist() and whole.tolist() == other.tolist()
+
+
+def test_whether_a_mode_takes_functions():
+    assert not _is_torch_function_mode_enabled()
+    with BaseTorchFunctionMode():
+        assert _is_torch_function_mode_enabled()
+    assert not _is_torch_function_mode_enabled()
+
+
+@pytest.mark.parametrize("error, kind", [(ValueError("no"), ValueError), (KeyError("a"), KeyError),
+                                         (UnicodeDecodeError("utf-8", b"", 0, 1, "no"),
+                                          RuntimeError)])
+def test_an_error_is_raised_where_it_is_handed_to(error, kind):
+    try:
+        raise error
+    except Exception:
+        kept = pickle.loads(pickle.dumps(ExceptionWrapper(where="in a thread")))
+    with pytest.raises(kind, match="Caught .* in a thread.\nOriginal Traceback"):
+        kept.reraise()
+
+
+def test_what_is_kept_of_a_tensor_goes_with_it():
+    x, y = tl.ones(2), tl.ones(2)
+    notes = WeakIdKeyDictionary([(x, "x"), (y, "y")])
+    assert notes[x] == "x" and notes[y] == "y" and tl.ones(2) not in notes and 3 not in notes
+    assert [key is x for key in notes] == [True, False] and len(copy.deepcopy(notes)) == 2
+    first, second, plain = WeakIdRef(x), WeakIdRef(x), TensorWeakRef(x)
+    assert first == second and hash(first) == hash(second) != hash(WeakIdRef(y)) and plain() is x
+    del x
+    assert len(notes) == 1 and first() is plain() is None and first != second and first == first
+    del notes[y]
+    assert not notes
+
+
+def test_the_tensor_of_an_attribute_is_exchanged():
+    module, new = tl.nn.BatchNorm1d(2), tl.nn.Parameter(tl.zeros(2))
+    old = module.weight
+    assert swap_tensor(module, "weight", new) is old and module.weight is new
+    swap_tensor(module, "running_mean", new)
+    assert dict(module.named_buffers())["running_mean"] is new
+    missing = swap_tensor(module, "extra", new, allow_missing=True)
+    assert module.extra is new and swap_tensor(module, "extra", missing) is new
+    assert not hasattr(module, "extra")
+    for name, error in (("extra", AttributeError), ("a.b", KeyError), ("training", TypeError)):
+        with pytest.raises(error):
+            swap_tensor(module, name, new)
+
+
+def test_classes_of_tuples_are_told_apart():
+    point = namedtuple("point", "x y")(1, 2)
+    for value, named, made_in_c in ((point, True, False), (time.gmtime(0), False, True),
+                                    ((1, 2), False, False), (tl.ones(2).max(0), True, False)):
+        assert _pytree.is_namedtuple_instance(value) == named
+        assert _pytree.is_structseq_instance(value) == made_in_c
+
+
+def test_leaves_are_spread_over_the_parts_below_them():
+    structure = _pytree.tree_structure((1, [2, {"a": 3}]))
+    assert _pytree._broadcast_to_and_flatten((0, 5), structure) == [0, 5, 5]
+    assert _pytree._broadcast_to_and_flatten(None, structure) == [None] * 3
+    assert _pytree._broadcast_to_and_flatten((0, 5, 6), structure) is None
+
+
+def test_seeds_of_workers_are_those_of_pytorch():
+    assert _generate_state(2**40 + 7, 3) == [400740237, 3779043709, 3128233089, 477537302]

@@ -358,6 +358,11 @@ def register_module_module_registration_hook(hook: Callable[..., Any]) -> Remova
     return registered(registration_hooks["_modules"], hook)
 
 
+# PyTorch's names, by which libraries that register members themselves run those hooks
+_global_parameter_registration_hooks = registration_hooks["_parameters"]
+_global_buffer_registration_hooks = registration_hooks["_buffers"]
+_global_module_registration_hooks = registration_hooks["_modules"]
+
 owners.modules.base, owners.modules.hooks_of_all = Module, everywhere
 owners.modules.hooks = partial(swap_for_all, "forward_pre"), partial(swap_for_all, "forward")
 

@@ -15,7 +15,7 @@ from ..backends.absent import (
     manual_seed_all as manual_seed_all, needs_device,
 )
 
-__getattr__, __dir__ = on_first_use(__name__, {"amp": "amp"})
+__getattr__, __dir__ = on_first_use(__name__, {"amp": "amp", "nvtx": "nvtx"})
 parts_of(__name__, "random")
 
 
@@ -182,6 +182,6 @@ IntTensor = _needs_gpu("IntTensor")
 LongTensor = _needs_gpu("LongTensor")
 ShortTensor = _needs_gpu("ShortTensor")
 
-__all__ = ["amp", *sorted(  # noqa: PLE0604
+__all__ = ["amp", "nvtx", *sorted(  # noqa: PLE0604
     name for name in globals() if name[0] != "_" and name not in (
         "Any", "NoSuchDevice", "device_type", "needs_device", "on_first_use", "parts_of"))]

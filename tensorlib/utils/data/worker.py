@@ -193,3 +193,9 @@ def seed_all(seed: int) -> None:
     tl.manual_seed(seed)
     random.seed(seed)
     np.random.seed(np.random.SeedSequence(seed).generate_state(4))
+
+
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """Four numbers for seeding a generator of one worker, by the seed of all of them."""
+    words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    return [int(x) for x in np.random.SeedSequence(words).generate_state(4)]
