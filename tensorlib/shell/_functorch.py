@@ -16,7 +16,8 @@ from tensorlib._core.base.importing import named_as_function, parts_of
 from tensorlib._core.interpreters.levels import running_levels
 from tensorlib.autograd.batch import Batched, batch_of
 from tensorlib.func import grad, grad_and_value, vmap
-from tensorlib.utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
+from tensorlib.utils._pytree import _broadcast_to_and_flatten as _broadcast_to_and_flatten
+from tensorlib.utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["get_unwrapped", "grad", "grad_and_value", "is_batchedtensor",
            "is_functorch_wrapped_tensor", "is_gradtrackingtensor", "is_legacy_batchedtensor",

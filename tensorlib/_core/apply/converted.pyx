@@ -15,7 +15,7 @@ from tensorlib._core.apply.operators cimport (
 from tensorlib._core.base cimport watch
 from tensorlib._core.base.dtypes cimport dtype as DType, dtype_object
 from tensorlib._core.base.watch cimport watched
-from tensorlib._core.interpreters.dispatch cimport interpreted
+from tensorlib._core.interpreters.interception cimport interpreted
 from tensorlib._core.interpreters.foreign cimport (
     call_composite_proxy, call_runs_plain, is_tensor_like, may_override, overridden,
 )

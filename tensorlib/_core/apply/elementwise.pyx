@@ -16,7 +16,7 @@ from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport BOOLS, NEGATIVES, NOTHING, Op, ZEROS
-from tensorlib._core.interpreters.dispatch cimport interpreted
+from tensorlib._core.interpreters.interception cimport interpreted
 from tensorlib._core.interpreters.foreign cimport all_run_plain, overridden
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.meta cimport is_meta

@@ -13,7 +13,7 @@ from tensorlib._core.base.upcalls cimport (
     setitem_function, upcalls,
 )
 from tensorlib._core.graph.attached cimport track_held
-from tensorlib._core.interpreters.dispatch cimport called_whole, offered_method
+from tensorlib._core.interpreters.interception cimport called_whole, offered_method
 from tensorlib._core.interpreters.foreign cimport any_asks
 from tensorlib._core.interpreters.stack cimport called, effect, leaving
 from tensorlib._core.tensor.numbers cimport item_of

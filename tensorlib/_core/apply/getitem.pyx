@@ -14,7 +14,7 @@ from tensorlib._core.graph.op cimport Op
 from tensorlib._core.index.along cimport fits_flat, put_flat
 from tensorlib._core.index.basic cimport as_parts, basic_view
 from tensorlib._core.index.keys cimport Index, of_view, parse, put, take
-from tensorlib._core.interpreters.dispatch cimport interpreted
+from tensorlib._core.interpreters.interception cimport interpreted
 from tensorlib._core.interpreters.foreign cimport call_proxy, runs_plain, to_write
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.tensor cimport (

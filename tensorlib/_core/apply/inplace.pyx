@@ -19,7 +19,7 @@ from tensorlib._core.graph.modes cimport PACKED, mode
 from tensorlib._core.graph.node cimport Node, gradient_node
 from tensorlib._core.graph.op cimport Op, Rule
 from tensorlib._core.graph.saved cimport note_written
-from tensorlib._core.interpreters.dispatch cimport interpreted
+from tensorlib._core.interpreters.interception cimport interpreted
 from tensorlib._core.interpreters.foreign cimport all_run_plain
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.tensor cimport (

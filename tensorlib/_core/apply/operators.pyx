@@ -23,7 +23,7 @@ from tensorlib._core.base.upcalls cimport MATMUL, OpSlot, upcalls
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
-from tensorlib._core.interpreters.dispatch cimport interpreted
+from tensorlib._core.interpreters.interception cimport interpreted
 from tensorlib._core.interpreters.foreign cimport (
     call_proxy, call_proxy_in_place, call_runs_plain, is_tensor_like, may_override, overridden,
     runs_plain, to_write,

@@ -17,7 +17,7 @@ from tensorlib._core.base.watch cimport watched
 from tensorlib._core.base.work cimport run_alone, run_once
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
-from tensorlib._core.interpreters.dispatch cimport interpreted
+from tensorlib._core.interpreters.interception cimport interpreted
 from tensorlib._core.interpreters.foreign cimport overridden, overridden_form, runs_plain
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_adds, matmul_run

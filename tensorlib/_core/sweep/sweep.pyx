@@ -16,7 +16,7 @@ from tensorlib._core.graph.modes cimport CHECKED, Mode, TRACED, TRACKED, mode
 from tensorlib._core.graph.node cimport Edge, Node, gradient_node, release_saved
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.saved cimport forget_unpacked
-from tensorlib._core.interpreters.dispatch cimport executed, interpreted
+from tensorlib._core.interpreters.interception cimport executed, interpreted
 from tensorlib._core.interpreters.profile cimport begin_event, end_event, observing
 from tensorlib._core.sweep.accumulate cimport (
     accumulate, add_picked, add_to_place, drop_spread, hold_spread,
