@@ -188,11 +188,13 @@ def operation(Node node):
 
 
 def attributes(source):
-    """What the operation took beside tensors: of a node, those attributes that were kept."""
+    """What the operation took beside tensors: of a node, those attributes that were kept; of one
+    that is not of an operation of the library, nothing."""
     if not isinstance(source, Node):
         return source.attributes
+    kept = (<Node>source).attributes
     return {name: as_counted(<Node>source, name, x, False)
-            for name, x in ((<Node>source).attributes or {}).items()}
+            for name, x in kept.items()} if type(kept) is dict else {}
 
 
 def kept_input(source, int i):
