@@ -128,6 +128,7 @@ WHOLE = {
     "overlapping arguments": lambda x, w: (lambda a: Both.apply(a[:2], a[1:])[0])(x * w),
     "by elements": lambda x, w: ByElements.apply(x * w + 3).sin(),
     "what it is given is returned": lambda x, w: (lambda a: (a, Keeper.apply(a)))(x * w),
+    "what is no other tensor": lambda x, w: Exp.apply(x * w).to(tl.float32).contiguous() * w,
     "drawn numbers": dropped,
 }
 

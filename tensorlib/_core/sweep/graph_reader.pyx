@@ -187,11 +187,13 @@ def operation(Node node):
 
 
 def attributes(source):
-    """The attributes of the call; of a node, those that it keeps."""
+    """The attributes of the call; of a node, those that it keeps, which are none where it is not of
+    an operation of the library."""
     if not isinstance(source, Node):
         return source.attributes
+    kept = (<Node>source).attributes
     return {name: as_counted(<Node>source, name, x, False)
-            for name, x in ((<Node>source).attributes or {}).items()}
+            for name, x in kept.items()} if type(kept) is dict else {}
 
 
 def kept_input(source, int i):
