@@ -151,6 +151,9 @@ ops.load_library = _load_library
 __config__ = _later("tensorlib.__config__")
 __future__ = _later("tensorlib.__future__")
 _dynamo = _later("tensorlib._dynamo")
+_functorch = _later("tensorlib._functorch")
+_guards = _later("tensorlib._guards")
+_ops = _later("tensorlib._ops")
 _higher_order_ops = _later("tensorlib._higher_order_ops")
 _inductor = _later("tensorlib._inductor")
 _subclasses = _later("tensorlib._subclasses")
@@ -211,9 +214,11 @@ for _name, _parameters in (
     globals()[_name] = _deferred("tensorlib.program.control", _name, _parameters)
 
 # what libraries around PyTorch call of its own: lists of tensors, conditions and others
+StorageBase = UntypedStorage
 globals().update(_FOREACH)
 globals().update(_CHECKS)
 get_device_module = _deferred("tensorlib.accelerator", "get_device_module", ("device",))
+from_file = _deferred("tensorlib.storage", "from_file", ("filename", "shared", "size"))
 _standard_gamma = _deferred("tensorlib.distributions.gamma_variates", "standard_gamma")
 _segment_reduce = _deferred("tensorlib.ops.index.segments", "segment_reduce")
 

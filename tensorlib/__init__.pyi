@@ -46,7 +46,9 @@ from tensorlib._core.create.generator import default_generator as default_genera
 from tensorlib._core.graph.modes import (
     is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled
 )
-from tensorlib._core.tensor.properties import UntypedStorage as UntypedStorage
+from tensorlib._core.tensor.properties import (
+    StorageBase as StorageBase, UntypedStorage as UntypedStorage
+)
 from tensorlib.autograd.modes import (
     enable_grad as enable_grad, inference_mode as inference_mode, no_grad as no_grad,
     set_grad_enabled as set_grad_enabled
@@ -101,6 +103,7 @@ from tensorlib.shell.amp.autocast_mode import (
     is_autocast_cpu_enabled as is_autocast_cpu_enabled, is_autocast_enabled as is_autocast_enabled
 )
 from tensorlib.shell.amp.grad_scaler import GradScaler as GradScaler
+from tensorlib.shell.storage import from_file as from_file
 from tensorlib.sparse import (
     dsmm as dsmm, hsmm as hsmm, sparse_coo_tensor as sparse_coo_tensor,
     sparse_csc_tensor as sparse_csc_tensor, sparse_csr_tensor as sparse_csr_tensor, spmm as spmm

@@ -97,8 +97,7 @@ REASONS = [
      r"multi_head_attention_forward"),
     ("The memory of a tensor", "A storage keeps its size, since views and the graph rely on it: a "
      "tensor that `resize_` makes larger gets a new one. `resize` and `resize_as` are deprecated "
-     "for `resize_` and `resize_as_`; `UntypedStorage.from_file` maps files.",
-     r"resize_as|resize|map2_|const_data_ptr|storage_type|from_file"),
+     "for `resize_` and `resize_as_`.", r"resize_as|resize|map2_|const_data_ptr|storage_type"),
     ("Rare functions", "Not written yet. SciPy has most of them, for plain tensors or by "
      "`ops.primitive`.",
      r"airy_ai|"

@@ -76,8 +76,9 @@ MODULES = [
 # The names of the package itself that are not operations, by what they are about.
 SETTINGS = [
     ("Tensors and their types",
-     ["Tensor", "UntypedStorage", "Size", "dtype", "device", "layout", "memory_format", "finfo",
-      "iinfo", "can_cast", "promote_types", "get_default_dtype"]),
+     ["Tensor", "UntypedStorage", "StorageBase", "from_file", "Size", "dtype", "device",
+      "layout", "memory_format", "finfo", "iinfo", "can_cast", "promote_types",
+      "get_default_dtype"]),
     ("Types without instances",
      ["Event", "Future", "PyTorchFileReader", "ScriptModule", "Stream", "SymBool", "SymFloat",
       "SymInt"]),

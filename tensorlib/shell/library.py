@@ -23,7 +23,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import tensorlib as tl
 from tensorlib import Tensor, ops
@@ -35,7 +35,7 @@ from tensorlib.utils import _pytree
 from .compiler import is_compiling, refuse
 
 __all__ = ["CustomOpDef", "Library", "custom_op", "define", "impl", "opcheck", "register_autograd",
-           "register_fake", "register_kernel", "register_vmap"]
+           "register_fake", "register_kernel", "register_vmap", "triton_op", "wrap_triton"]
 
 Rule = Callable[..., Any]
 
@@ -225,6 +225,18 @@ def custom_op(name: str, fn: Rule | None = None, /, *, mutates_args: str | Itera
         _defined[name] = made
         return made
     return define if fn is None else define(fn)
+
+
+def triton_op(name: str, fn: Rule | None = None, /, *, mutates_args: str | Iterable[str],
+              schema: str | None = None) -> Any:
+    """`custom_op` of a function that may call kernels of Triton's, of which none can run here."""
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
+
+
+def wrap_triton(triton_kernel: Any) -> NoReturn:
+    """Raises NotImplementedError: kernels of Triton's are for GPUs."""
+    raise NotImplementedError("wrap_triton: kernels of Triton's are for GPUs, and tensors are on "
+                              "the CPU")
 
 
 def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> None:

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 
+from tensorlib import empty
 from tensorlib._core.base.dtypes import dtype as DType
 from tensorlib._core.tensor.properties import UntypedStorage
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.io.files import load
 
-__all__ = ["TypedStorage", "UntypedStorage", "storage"]
+__all__ = ["TypedStorage", "UntypedStorage", "from_file", "storage"]
 
 
 class TypedStorage:
@@ -81,6 +82,25 @@ def storage(self: Tensor) -> TypedStorage:
     `untyped_storage` is the newer one, which has bytes.
     """
     return TypedStorage(self)
+
+
+def from_file(filename: Any, shared: bool | None = None, size: int = 0, *,
+              dtype: DType | None = None, layout: Any = None, device: Any = None,
+              pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
+    """The first `size` elements of a file, in the order of bytes of this machine.
+
+    They are read when they are used. shared: whether what is written to the tensor is written to
+    the file, which is made as long as it has to be; else it stays in memory.
+    Raises: RuntimeError for a file that has fewer bytes.
+
+    >>> import numpy as np
+    >>> np.arange(3, dtype=np.float32).tofile("numbers.bin")
+    >>> tensorlib.from_file("numbers.bin", size=3)
+    tensor([0., 1., 2.])
+    """
+    made = empty(0, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
+    held = UntypedStorage.from_file(filename, bool(shared), size * made.itemsize)
+    return made.set_(held, 0, (size,)).requires_grad_(requires_grad)
 
 
 def _load_from_bytes(b: bytes) -> Any:

@@ -58,6 +58,21 @@ def test_of_a_file(tmp_path):
     assert made.tolist() == [0, 0, 0] and len(kind.from_file(path, nbytes=0)) == 0
 
 
+def test_a_tensor_of_the_elements_of_a_file(tmp_path):
+    path = tmp_path / "numbers"
+    path.write_bytes(tl.arange(4.0).numpy().tobytes())
+    x = tl.from_file(str(path), size=3)
+    assert x.dtype == tl.float32 and x.tolist() == [0, 1, 2]
+    x.fill_(7)
+    shared = tl.from_file(path, True, 6, dtype=tl.int32)
+    shared[5] = 9
+    assert tl.from_file(path, size=4).tolist() == [0, 1, 2, 3]
+    assert tl.from_file(path, size=6, dtype=tl.int32)[5] == 9 and path.stat().st_size == 24
+    assert tl.from_file(path, size=2, requires_grad=True).requires_grad
+    with pytest.raises(RuntimeError, match="fewer"):
+        tl.from_file(path, size=7)
+
+
 def test_the_bytes_are_a_buffer():
     x = tl.tensor([1, 258], dtype=tl.int16)
     memory = x.untyped_storage()

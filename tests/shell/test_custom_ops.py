@@ -181,3 +181,13 @@ def test_schemas_say_what_is_written_to():
                         (lambda: library.impl("defined_too::nothing", "cpu", len), ValueError)):
         with pytest.raises(error):
             call()
+
+
+def test_functions_that_may_call_kernels_of_triton_are_operations():
+    @library.triton_op("tests::doubled", mutates_args=())
+    def doubled(x: Tensor) -> Tensor:
+        return x * 2
+
+    assert tl.equal(doubled(tl.ones(2)), tl.ops.tests.doubled(tl.ones(2)))
+    with pytest.raises(NotImplementedError, match="kernels of Triton's are for GPUs"):
+        library.wrap_triton(doubled)

@@ -16,7 +16,8 @@ from tensorlib._utils import ExceptionWrapper
 from tensorlib.nn.utils._named_member_accessor import swap_tensor
 from tensorlib.overrides import BaseTorchFunctionMode
 from tensorlib.torch_version import TorchVersion
-from tensorlib.utils import _foreach_utils, _pytree
+from tensorlib.utils import _foreach_utils, _pytree, cpp_extension
+from tensorlib.utils.data.pin_memory import pin_memory
 from tensorlib.utils.data.worker import _generate_state
 from tensorlib.utils.hooks import RemovableHandle
 from tensorlib.utils.weak import TensorWeakRef, WeakIdKeyDictionary, WeakIdRef
@@ -64,6 +65,8 @@ torch.nn.modules.module._EXTRA_STATE_KEY_SUFFIX
 torch.nn.init._no_grad_trunc_normal_ torch.distributions.utils.euler_constant
 torch.nn.modules.normalization._shape_t torch.nn.modules.transformer._get_clones
 torch.nn.modules.transformer._get_activation_fn torch.legacy_contiguous_format
+torch.utils.data._utils.pin_memory.pin_memory torch.library.triton_op torch.StorageBase
+torch.utils.cpp_extension.CUDA_HOME torch._guards
 torch.nn.utils._named_member_accessor.swap_tensor torch.nn.parameter._ParameterMeta
 torch.nn.modules.module._global_parameter_registration_hooks torch._guards.detect_fake_mode
 torch._ops.HigherOrderOperator torch._vmap_internals._vmap torch._functorch.apis.vmap
@@ -461,3 +464,23 @@ def test_leaves_are_spread_over_the_parts_below_them():
 
 def test_seeds_of_workers_are_those_of_pytorch():
     assert _generate_state(2**40 + 7, 3) == [400740237, 3779043709, 3128233089, 477537302]
+
+
+def test_batches_of_types_of_their_own_say_how_they_are_pinned():
+    class Batch:
+        def pin_memory(self):
+            return "pinned"
+
+    x = tl.ones(2)
+    batch = pin_memory({"x": x, "parts": [Batch(), 3]})
+    assert batch["x"] is x and batch["parts"] == ["pinned", 3]
+
+
+def test_code_compiled_for_pytorch_is_not_built():
+    for build in (cpp_extension.load, cpp_extension.load_inline):
+        with pytest.raises(RuntimeError, match="fast: code compiled for PyTorch can't be called"):
+            build(name="fast", sources=["fast.cu"])
+    with pytest.raises(NotImplementedError, match="library.custom_op"):
+        cpp_extension.CUDAExtension("fast", [])
+    assert cpp_extension.CUDA_HOME is None
+    assert isinstance(tl.ones(2).untyped_storage(), tl.StorageBase)
