@@ -48,10 +48,7 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
     if n_last:                               # in two steps
         x, kind = fold(kind, x, n_last, last, True, reduced_in(kind, x.type)), added_up(kind)
     out = new_reduced(x, n_reduced, reduced, keepdim, result)     # a copy may let others change x
-    if repeats_a_row(kind, x, n_reduced, reduced, sizes):
-        source = x
-    else:
-        source = arrange(kind, x, n_reduced, reduced, sizes)
+    source = arrange(kind, x, n_reduced, reduced, sizes)
     if out.numel_:
         fold_to(kind, source, NULL, sizes, out)
     return out
@@ -69,33 +66,6 @@ cdef Tensor taken_once(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* 
             times[0] *= dims[d]
             dims[d] = 1
     return x if times[0] == 1 else new_view(x, x.ndim_, dims, x.steps, x.data_pointer)
-
-
-cdef bint repeats_a_row(int kind, Tensor x, int n_reduced, const int* reduced,
-                        Py_ssize_t* sizes) noexcept:
-    """Whether `x` has short rows of one element each, beside each other: writes the sizes of
-    columns whose rows are all the same, which give the same bits."""
-    cdef bint is_reduced[MAX_NDIM]
-    cdef Py_ssize_t rows = 1, columns = 1
-    cdef int d
-    if x.packed or KIND[x.type] != FLOAT_KIND or reduced_in(kind, x.type) != x.type:
-        return False
-    mark(x, n_reduced, reduced, is_reduced)
-    for d in range(x.ndim_ - 1, -1, -1):
-        if x.dims[d] == 1:
-            continue
-        if not is_reduced[d]:
-            if x.steps[d] != columns:
-                return False
-            columns *= x.dims[d]
-        elif x.steps[d] != 0 or columns != 1:
-            return False
-        else:
-            rows *= x.dims[d]
-    sizes[0], sizes[1], sizes[2] = 1, rows, columns
-    sizes[3] = sizes[4] = 0
-    return (rows * ITEMSIZE[x.type] < short_row() and columns * ITEMSIZE[x.type] >= GAPPED_BYTES
-            and rows > 1)
 
 
 cdef bint is_exact(int kind, int dtype) noexcept:
@@ -142,9 +112,14 @@ cdef bint lies_in_rows(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* 
         if inside:
             gaps.row *= x.dims[d]
         expected = x.steps[d] * x.dims[d]
+    if (inside and gaps.apart == 0 and slices >= 0 and sizes[3] == 1
+            and sizes[1] * ITEMSIZE[x.type] < short_row()
+            and sizes[0] * ITEMSIZE[x.type] >= GAPPED_BYTES):
+        # one element a row, beside each other: they are columns, whose bits are the same
+        sizes[0], sizes[2], sizes[3], sizes[4] = 1, sizes[0], 0, 0
+        return True
     return ((not inside or gaps.apart != 1) and gaps.row * ITEMSIZE[x.type] >= GAPPED_BYTES
-            and (slices < 0 or gaps.apart == 0
-                 or sizes[1] >= LEAST_IN_SLICE and gaps.apart <= 2))
+            and (slices < 0 or gaps.apart == 0 or sizes[1] >= LEAST_IN_SLICE and gaps.apart <= 2))
 
 
 cdef int last_even(Tensor x, Py_ssize_t row, int* last) noexcept:
@@ -163,7 +138,8 @@ cdef Tensor gapped_to(int kind, Tensor x, const Py_ssize_t* sizes, const Gaps* g
     cdef char* from_ = x.data_pointer
     cdef char* to = out.data_pointer
     with nogil:
-        status = gapped_run(kind, dtype, from_, to, sizes, gaps)
+        status = (gapped_run(kind, dtype, from_, to, sizes, gaps) if sizes[2] == 1
+                  else reduce_run(kind, dtype, from_, NULL, to, sizes))
     work_ends(epoch)
     check_status(status, x)
     return out
@@ -440,6 +416,8 @@ cdef bint evenly_spaced(int kind, Tensor x, const int* order, const bint* is_red
 cdef Tensor sum_to(str name, Tensor g, int ndim, const Py_ssize_t* dims):
     """`g` summed over the dims along which a tensor of sizes `dims` was broadcast to it."""
     cdef int reduced[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t step = 1
     cdef int n = 0, d, extra = g.ndim_ - ndim
     cdef int computed = compute_dtype(g.type) if KIND[g.type] >= FLOAT_KIND else INT64
     cdef Tensor summed
@@ -457,18 +435,10 @@ cdef Tensor sum_to(str name, Tensor g, int ndim, const Py_ssize_t* dims):
     if n == 0:
         return new_view(g, ndim, dims, g.steps, g.data_pointer)
     summed = cast(fold(SUM, reducible(SUM, g, computed), n, reduced, False, computed), g.type)
-    return contiguous_as(summed, ndim, dims)
-
-
-cdef Tensor contiguous_as(Tensor x, int ndim, const Py_ssize_t* dims):
-    """The elements of a contiguous tensor under other sizes."""
-    cdef Py_ssize_t steps[MAX_NDIM]
-    cdef Py_ssize_t step = 1
-    cdef int d
     for d in range(ndim - 1, -1, -1):
         steps[d] = step
         step *= dims[d]
-    return new_view(x, ndim, dims, steps, x.data_pointer)
+    return new_view(summed, ndim, dims, steps, summed.data_pointer)
 
 
 # ---- from a result back to the shape that was reduced --------------------------------------------
