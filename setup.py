@@ -69,10 +69,10 @@ NUMPY = Path(find_spec("numpy").origin).parent / "_core" / "include"
 COLD = {"arena", "as_products", "attached", "attention", "bags", "channels_last", "compiled",
         "convert", "convolution", "cpu", "depthwise_lanes", "dlpack", "dtypes", "error_names",
         "executor", "fill_upcalls", "foreign", "fusion", "generator", "gradients", "graph_reader",
-        "grid_sample", "hooks", "lapack", "levels", "mapping", "nested", "node_properties",
-        "on_meta", "op", "out_argument", "pickling", "plans", "pool", "profile", "python_nodes",
-        "rebasing", "rebuilt", "reinterpret", "settings", "signatures", "stack", "transforms",
-        "triangles"}
+        "grid_sample", "group_norm", "hooks", "lapack", "levels", "mapping", "nested",
+        "node_properties", "on_meta", "op", "out_argument", "pickling", "plans", "pool", "profile",
+        "python_nodes", "rebasing", "rebuilt", "reinterpret", "settings", "signatures", "stack",
+        "transforms", "triangles"}
 WARM_LOOPS = ["-O2", "-ftree-vectorize"] + ["-fvect-cost-model=dynamic"] * LINUX
 LEAN = {"bessel", "binary", "bounds", "cast", "division", "exponential", "normal", "normalize",
         "panels", "trigonometric", "unary"}
