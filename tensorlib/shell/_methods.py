@@ -9,6 +9,7 @@ from tensorlib._core.base.device import NoSuchDevice, require_device
 from tensorlib._core.base.dtypes import BY_NAME, get_default_dtype
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.importing import deferred
+from tensorlib._core.interpreters.foreign import outside_graph
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.late import declared
 from tensorlib.ops.publish import attach_checked, put_method
@@ -42,7 +43,10 @@ def type_(self, dtype=None, non_blocking=False):
 
 
 def new(self, *args):
-    """A tensor of this one's dtype: of the data of a sequence, or not initialized, of sizes."""
+    """A tensor of this one's dtype: of the data of a sequence, or not initialized, of sizes; or a
+    view of a tensor of this dtype."""
+    if len(args) == 1 and isinstance(args[0], Tensor) and args[0].dtype == self.dtype:
+        return Tensor(args[0])
     if len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray, Tensor)) and not (
             type(args[0]).__name__ == "Size"):
         return self.new_tensor(args[0])
@@ -143,7 +147,7 @@ def _make_subclass(cls, data, require_grad=False):
     """
     if not isinstance(data, Tensor):
         raise TypeError(f"_make_subclass: data must be a Tensor, got {type_name(data)}")
-    made = data.detach().as_subclass(cls)
+    made = outside_graph(data, cls)
     made.requires_grad = bool(require_grad)
     return made
 

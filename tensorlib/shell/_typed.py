@@ -17,7 +17,8 @@ class TensorKind(type):
     dtype: Any
 
     def __call__(cls, *data: Any, device: Any = None) -> Tensor:
-        """A tensor of this dtype: of sizes, not initialized, or of a sequence, array or tensor.
+        """A tensor of this dtype: of sizes, not initialized, or of a sequence or an array; or a view
+        of a tensor.
 
         Raises: TypeError for a number that is not a size and for a tensor of another dtype.
         """
@@ -25,6 +26,8 @@ class TensorKind(type):
         if len(data) == 1 and isinstance(data[0], Tensor) and data[0].dtype != cls.dtype:
             raise TypeError(f"{cls.__name__}: expected a tensor of {cls.dtype}, got one of "
                             f"{data[0].dtype}; x.to({cls.dtype}) converts it")
+        if len(data) == 1 and isinstance(data[0], Tensor):
+            return Tensor(data[0])
         return Tensor(*data, dtype=cls.dtype)
 
     def __instancecheck__(cls, x: object) -> bool:

@@ -28,9 +28,9 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.region cimport makes_meta
 from tensorlib._core.base.shape cimport MAX_NDIM, items, parse_shape
 from tensorlib._core.base.watch cimport watched
-from tensorlib._core.interpreters.foreign cimport is_tensor_like
+from tensorlib._core.interpreters.foreign cimport is_tensor_like, plain_view
 from tensorlib._core.interpreters.on_meta cimport data_on
-from tensorlib._core.interpreters.stack cimport leaving, made
+from tensorlib._core.interpreters.stack cimport effect, leaving, made
 from tensorlib._core.tensor.meta cimport new_in_mode
 from tensorlib._core.tensor.numbers cimport scalar_dtype, write_row
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
@@ -365,9 +365,13 @@ cdef object from_data(object data, int dtype_or_minus1, str name="tensor"):
 cdef object constructed(object data, int dtype_or_minus1):
     """The tensor for `Tensor(*data)`: of sizes, or of one sequence, array, tensor or buffer.
 
+    As in PyTorch it is a view of a tensor, with its place in the graph, and shares the memory of an
+    array of the default dtype; where a dtype is given, elements are copied.
+
     Raises: as `from_data`, RuntimeError for a lost gradient, TypeError for one number.
     """
     cdef int dtype = default_float() if dtype_or_minus1 < 0 else dtype_or_minus1
+    cdef Tensor shared
     cdef Py_ssize_t[MAX_NDIM] dims
     cdef object x = data[0] if len(data) == 1 else ()
     if len(data) > 1 or type(x) is int or type(x) is Size:
@@ -375,6 +379,13 @@ cdef object constructed(object data, int dtype_or_minus1):
     if isinstance(x, (bool, float, np.generic)):
         raise TypeError(f"Tensor: takes sizes, or a sequence, an array or a tensor, got {x!r}; "
                         "tensorlib.tensor makes a tensor of one number")
+    if dtype_or_minus1 < 0 and isinstance(x, Tensor) and not (is_linked(x) and differentiating()):
+        effect("Tensor", <Tensor>x)
+        return plain_view(x)
+    if dtype_or_minus1 < 0 and type(x) is np.ndarray and (<object>x).flags.writeable:
+        shared = existing(x)
+        if shared.type == dtype:
+            return shared
     x = from_data(x, dtype, "Tensor")
     if is_linked(x):
         raise RuntimeError("Tensor: made of tensors of the function that is differentiated, it "

@@ -44,6 +44,7 @@ cdef inline bint all_run_plain(PyObject* const* tensors, int n) noexcept:
     return True
 
 
+cdef Tensor plain_view(Tensor x)
 cdef bint call_runs_plain(tuple args, dict kwargs) except -1
 cdef bint any_asks(PyObject* const* args, Py_ssize_t n) noexcept
 cdef bint is_read_alone(object value) noexcept

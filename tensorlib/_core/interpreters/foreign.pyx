@@ -13,7 +13,7 @@ from tensorlib._core.graph.node cimport Node
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.stack cimport effect, numbers_as_such
 from tensorlib._core.tensor.meta cimport is_meta
-from tensorlib._core.tensor.tensor cimport Tensor, replace, requires_grad, track_tensor
+from tensorlib._core.tensor.tensor cimport Tensor, alias, become, requires_grad
 
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import attach
@@ -330,24 +330,43 @@ cdef object of_class(object result, cls):
         leave()
 
 
+cdef int check_subclass(str name, cls) except -1:
+    if not isinstance(cls, type) or not issubclass(cls, Tensor):
+        raise TypeError(f"{name}: cls must be Tensor or a subclass of it, got {cls!r}")
+    return 0
+
+
 def as_subclass(Tensor self, cls):
-    """The same elements, with their place in the graph, as a tensor of a subclass of Tensor.
+    """A view of the tensor, with its place in the graph, of a subclass of Tensor.
 
     Raises: TypeError for another class.
     """
-    if not isinstance(cls, type) or not issubclass(cls, Tensor):
-        raise TypeError(f"as_subclass: cls must be Tensor or a subclass of it, got {cls!r}")
+    check_subclass("as_subclass", cls)
     effect("as_subclass", self)
-    return of_subclass(self, cls)
+    return of_subclass(plain_view(self), cls)
 
 
 cdef Tensor of_subclass(Tensor x, cls):
+    """What `x` is, as a tensor of a subclass; `x` itself should not be used again."""
     cdef Tensor shown = <Tensor?>Tensor.__new__(cls)
-    replace(shown, x)
-    shown.grad_node, shown.slot = x.grad_node, x.slot
-    if x.grad_node is not None and (<Node>x.grad_node).tracked:
-        track_tensor(shown)
+    become(shown, plain_view(x) if x.wants_grad else x)
     return shown
+
+
+cdef Tensor plain_view(Tensor x):
+    """A view of all elements, which no subclass is asked for."""
+    cdef bint before = set_plain(True)
+    try:
+        return Tensor.view_as(x, x)
+    finally:
+        set_plain(before)
+
+
+def outside_graph(Tensor x, cls):
+    """The elements of `x` as a leaf of a subclass of Tensor. Raises: as `as_subclass`."""
+    check_subclass("_make_subclass", cls)
+    effect("_make_subclass", x)
+    return of_subclass(alias(x), cls)
 
 
 def set_plain(bint enabled):

@@ -15,7 +15,7 @@ from tensorlib._core.base.upcalls cimport effect, upcalls
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.tensor.meta cimport is_meta as no_memory
 from tensorlib._core.tensor.tensor cimport (
-    Tensor, alias, leave_lists, own_dict, over_storage, replace, requires_grad as requires,
+    Tensor, alias, become, leave_lists, own_dict, over_storage, replace, requires_grad as requires,
     set_attribute, set_layout_room, track_tensor,
 )
 
@@ -53,7 +53,7 @@ cdef PyObject* new_empty(ClosedType* type, PyObject* args, PyObject* kwargs) exc
     x.storage = allocate(0)
     x.data_pointer = x.storage.data
     if type.tp_new != new_empty and len(<tuple>args):     # `super().__new__(cls, data)`
-        replace(x, <Tensor>upcalls.constructed(<tuple>args, -1))
+        become(x, <Tensor>upcalls.constructed(<tuple>args, -1))
     return made
 
 

@@ -231,6 +231,7 @@ cdef Tensor over_storage(Storage storage, char* data, int dtype, int ndim,
 cdef Tensor alias(Tensor x)
 cdef int set_attribute(Tensor x, str name, value) except -1
 cdef int replace(Tensor x, Tensor other) except -1
+cdef int become(Tensor x, Tensor other) except -1
 
 
 cdef inline object own_dict(Tensor x):

@@ -11,7 +11,8 @@ from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport free
 
 from tensorlib._core.base.closed cimport attach_to, quiet_type
-from tensorlib._core.base.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND, dtype_id, dtype_object
+from tensorlib._core.base.dtypes cimport (
+    FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object)
 from tensorlib._core.base.epochs cimport before_change, retire
 from tensorlib._core.base.region cimport in_region, without_memory
 from tensorlib._core.base.shape cimport (
@@ -39,9 +40,11 @@ cdef extern from "Python.h":
 cdef class Tensor:
     """An n-dimensional array of one dtype whose operations can be differentiated.
 
-    `Tensor(data, dtype=None, requires_grad=False)` copies nested sequences, NumPy arrays and
-    tensors, to the default dtype unless one is given; `Tensor(2, 3)` is an uninitialized one of
-    these sizes. In new programs, `tensorlib.tensor` keeps the dtype, and `empty` is for sizes.
+    `Tensor(data, dtype=None, requires_grad=False)` copies nested sequences and NumPy arrays to the
+    default dtype unless one is given; `Tensor(2, 3)` is an uninitialized one of these sizes. As in
+    PyTorch, `Tensor(x)` alone is a view of the tensor `x`, and shares the memory of an array of the
+    default dtype. In new programs, `tensorlib.tensor` copies and keeps the dtype, and `empty` is
+    for sizes.
 
     >>> x = Tensor([[1., 2.]], requires_grad=True)
     >>> (x * x).sum().backward()
@@ -52,11 +55,18 @@ cdef class Tensor:
     __array_priority__ = 1000        # NumPy's operators leave mixed expressions to ours
 
     def __init__(self, *data, dtype=None, bint requires_grad=False, **others):
+        cdef Tensor made
         if type(self).__new__ is not Tensor.__new__:
             return                     # the `__new__` of a subclass made it
         for name in others:
             raise TypeError(unknown_keyword("Tensor", name, ["dtype", "requires_grad"]))
-        replace(self, <Tensor>upcalls.constructed(data, -1 if dtype is None else dtype_id(dtype)))
+        if requires_grad and dtype is None:      # of a leaf the elements are its own
+            dtype = dtype_object(default_float())
+        made = <Tensor>upcalls.constructed(data, -1 if dtype is None else dtype_id(dtype))
+        if self.grad_node is None and self.base_ is None:
+            become(self, made)
+        else:                    # it was made before
+            replace(self, made)
         if requires_grad:
             set_requires_grad(self, True)
 
@@ -480,6 +490,18 @@ cdef int replace(Tensor x, Tensor other) except -1:
     take_on(x, other)
     x.storage = other.storage
     return leave_family(x) if storage is not other.storage else 0
+
+
+cdef int become(Tensor x, Tensor other) except -1:
+    """Makes the new tensor `x` what `other` is: its elements, its place in the graph and among the
+    views of another."""
+    replace(x, other)
+    if other.base_ is not None:
+        set_base(x, other)
+    x.grad_node, x.slot = other.grad_node, other.slot
+    if x.grad_node is not None:
+        track_tensor(x)
+    return 0
 
 
 quiet_type(Tensor)
