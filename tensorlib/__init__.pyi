@@ -970,7 +970,7 @@ def frexp(input: Tensor, *, out: Tensor | None = None) -> tuple[Tensor, Tensor]:
 def from_dlpack(
     ext_tensor: Any, *, device: _Device | None = None, copy: _bool | None = None
 ) -> Tensor:
-    """A tensor over the memory of another library's, or of the capsule that it gave."""
+    """A tensor over the memory of another library's tensor, or of a capsule."""
 
 def from_numpy(array: ndarray[Any, Any]) -> Tensor:
     """A tensor that shares the memory of a NumPy array, whatever its strides."""
@@ -2146,7 +2146,7 @@ def tile(input: Tensor, *dims: _Sizes) -> Tensor:
     """`input` repeated as `dims` says; with fewer numbers the first dims stay as they are."""
 
 def to_dlpack(tensor: Tensor) -> Tensor:
-    """A capsule of DLPack over the memory of a tensor, of the kind that was before version 1."""
+    """A DLPack capsule over the memory of a tensor, of a version before 1."""
 
 def topk(
     input: Tensor, k: Any, dim: _Sizes = -1, largest: _bool = True, sorted: _bool = True, *, out:

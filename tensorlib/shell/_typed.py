@@ -17,8 +17,8 @@ class TensorKind(type):
     dtype: Any
 
     def __call__(cls, *data: Any, device: Any = None) -> Tensor:
-        """A tensor of this dtype: of sizes, not initialized, or of a sequence or an array; or a view
-        of a tensor.
+        """A tensor of this dtype: of sizes, not initialized, or of a sequence or an array; or a
+        view of a tensor.
 
         Raises: TypeError for a number that is not a size and for a tensor of another dtype.
         """

@@ -10,7 +10,7 @@ _Device: TypeAlias = _device | _str
 class Generator:
     def __init__(self, device: _Device = 'cpu') -> None: ...
     def clone_state(self) -> Generator:
-        """A new generator that goes on from the same state."""
+        """A new generator with the same state."""
     @property
     def device(self) -> _device: ...
     def get_state(self) -> Tensor:
@@ -18,10 +18,10 @@ class Generator:
     def initial_seed(self) -> _int:
         """The seed from which this generator started."""
     def manual_seed(self, seed: _int) -> Generator:
-        """This generator, started anew from `seed`, which is in [-2**63, 2**64)."""
+        """This generator, restarted from `seed`, which is in [-2**63, 2**64)."""
     def seed(self) -> _int:
-        """A seed from the operating system, from which this generator now starts anew."""
+        """A seed of the operating system, from which this generator is restarted."""
     def set_state(self, new_state: Tensor) -> Generator:
-        """Goes on from a state that `get_state` gave."""
+        """Restores a state from `get_state`."""
 
 default_generator: Generator
