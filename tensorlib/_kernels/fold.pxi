@@ -6,8 +6,8 @@
 # `LANE_BYTES`; each lane adds up to LEAF rows one after the other, then pairs of leaves are added,
 # pairs of pairs, and so on; at the end the lanes of one column are halved until one is left. The
 # error thus grows with log n. A narrow slice (inner below the number of lanes) is read as
-# (n // k, k * inner), so that rows (inner = 1) and columns are one algorithm. They have functions of
-# their own, since most kernels need one of these alone, or have a faster loop for long rows.
+# (n // k, k * inner), so that rows (inner = 1) and columns are one algorithm. They have functions
+# of their own, since most kernels need one of these alone, or have a faster loop for long rows.
 
 cdef enum:
     LANE_BYTES = 256   # four of the widest registers: enough additions in flight to hide latency

@@ -9,7 +9,6 @@ from tensorlib._core.base.locks cimport add_bits
 from tensorlib._core.base.recursion cimport enter, leave
 from tensorlib._core.base.region cimport computes_nothing
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.graph.node cimport Node
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.stack cimport effect, numbers_as_such
 from tensorlib._core.tensor.meta cimport is_meta

@@ -223,7 +223,6 @@ cdef inline bint same_shape(Tensor a, Tensor b) noexcept:
 
 cdef Tensor new_tensor(int dtype, int ndim, const Py_ssize_t* dims)
 cdef Tensor new_like(Tensor x, int dtype)
-cdef Tensor new_scalar(int dtype)
 cdef Tensor new_view(Tensor x, int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps,
                      char* data)
 cdef Tensor over_storage(Storage storage, char* data, int dtype, int ndim,
@@ -231,7 +230,23 @@ cdef Tensor over_storage(Storage storage, char* data, int dtype, int ndim,
 cdef Tensor alias(Tensor x)
 cdef int set_attribute(Tensor x, str name, value) except -1
 cdef int replace(Tensor x, Tensor other) except -1
-cdef int become(Tensor x, Tensor other) except -1
+
+
+cdef inline Tensor new_scalar(int dtype):
+    """An uninitialised 0-d tensor."""
+    return new_tensor(dtype, 0, NULL)
+
+
+cdef inline int become(Tensor x, Tensor other) except -1:
+    """Makes the new tensor `x` what `other` is: its elements, its place in the graph and among the
+    views of another."""
+    replace(x, other)
+    if other.base_ is not None:
+        set_base(x, other)
+    x.grad_node, x.slot = other.grad_node, other.slot
+    if x.grad_node is not None:
+        track_tensor(x)
+    return 0
 
 
 cdef inline object own_dict(Tensor x):

@@ -40,11 +40,10 @@ cdef extern from "Python.h":
 cdef class Tensor:
     """An n-dimensional array of one dtype whose operations can be differentiated.
 
-    `Tensor(data, dtype=None, requires_grad=False)` copies nested sequences and NumPy arrays to the
-    default dtype unless one is given; `Tensor(2, 3)` is an uninitialized one of these sizes. As in
-    PyTorch, `Tensor(x)` alone is a view of the tensor `x`, and shares the memory of an array of the
-    default dtype. In new programs, `tensorlib.tensor` copies and keeps the dtype, and `empty` is
-    for sizes.
+    `Tensor(data, dtype=None, requires_grad=False)` copies nested sequences and arrays to the default
+    dtype unless one is given; `Tensor(2, 3)` has these sizes, and is uninitialized. `Tensor(x)` alone
+    is a view of the tensor `x`, and shares the memory of an array of the default dtype. In new
+    programs, `tensorlib.tensor` copies and keeps the dtype, and `empty` is for sizes.
 
     >>> x = Tensor([[1., 2.]], requires_grad=True)
     >>> (x * x).sum().backward()
@@ -55,18 +54,13 @@ cdef class Tensor:
     __array_priority__ = 1000        # NumPy's operators leave mixed expressions to ours
 
     def __init__(self, *data, dtype=None, bint requires_grad=False, **others):
-        cdef Tensor made
         if type(self).__new__ is not Tensor.__new__:
             return                     # the `__new__` of a subclass made it
         for name in others:
             raise TypeError(unknown_keyword("Tensor", name, ["dtype", "requires_grad"]))
         if requires_grad and dtype is None:      # of a leaf the elements are its own
             dtype = dtype_object(default_float())
-        made = <Tensor>upcalls.constructed(data, -1 if dtype is None else dtype_id(dtype))
-        if self.grad_node is None and self.base_ is None:
-            become(self, made)
-        else:                    # it was made before
-            replace(self, made)
+        become(self, <Tensor>upcalls.constructed(data, -1 if dtype is None else dtype_id(dtype)))
         if requires_grad:
             set_requires_grad(self, True)
 
@@ -425,11 +419,6 @@ cdef Tensor new_like(Tensor x, int dtype):
         mode[0] = before
 
 
-cdef Tensor new_scalar(int dtype):
-    """An uninitialised 0-d tensor."""
-    return new_tensor(dtype, 0, NULL)
-
-
 cdef Tensor over_storage(Storage storage, char* data, int dtype, int ndim,
                          const Py_ssize_t* dims, const Py_ssize_t* steps):
     """A tensor over memory of `storage`.
@@ -490,18 +479,6 @@ cdef int replace(Tensor x, Tensor other) except -1:
     take_on(x, other)
     x.storage = other.storage
     return leave_family(x) if storage is not other.storage else 0
-
-
-cdef int become(Tensor x, Tensor other) except -1:
-    """Makes the new tensor `x` what `other` is: its elements, its place in the graph and among the
-    views of another."""
-    replace(x, other)
-    if other.base_ is not None:
-        set_base(x, other)
-    x.grad_node, x.slot = other.grad_node, other.slot
-    if x.grad_node is not None:
-        track_tensor(x)
-    return 0
 
 
 quiet_type(Tensor)

@@ -85,11 +85,14 @@ def weight_formula(grad, input, ndim, eps, centered):
 
 
 def in_numpy(formula):
-    """A formula on arrays, whose `mean` has another word for `keepdim`."""
+    """A formula on arrays, whose `mean` has another word for `keepdim`; it gives one or several."""
     class Array(np.ndarray):
         def mean(self, dims, keepdim=False):
             return np.mean(self.view(np.ndarray), dims, keepdims=keepdim).view(Array)
-    return lambda *args: np.asarray(formula(*(
+
+    def plain(result):
+        return tuple(map(np.asarray, result)) if isinstance(result, tuple) else np.asarray(result)
+    return lambda *args: plain(formula(*(
         np.asarray(x).view(Array) if isinstance(x, np.ndarray) else x for x in args)))
 
 

@@ -403,7 +403,9 @@ plain_unpooled_sizes = lru_cache(256)(unpooled_sizes)
 def are_beside(images):
     """Whether the channels of images lie beside each other, be it with gaps; as in PyTorch, strides
     of dims of size 1 count, too."""
-    if images.ndim != 4 or images.stride(1) > images.stride(3) or images.numel() == 0:
+    if images.ndim != 4 or not hasattr(images, "stride"):      # variables of programs lie in rows
+        return False
+    if images.stride(1) > images.stride(3) or images.numel() == 0:
         return False                     # as most are told to be at once
     (_, channels, high, wide), (n, c, h, w) = images.shape, images.stride()
     return 0 < c <= w >= c * channels and h >= w * wide and n >= h * high != c
