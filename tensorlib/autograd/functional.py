@@ -250,6 +250,45 @@ def check_graph(run, results, wanted):
                 f"{STRICT} when create_graph=True.")
 
 
+# ---- parts of PyTorch's functions, for libraries that build their own of these -------------------
+
+def _as_tuple(inp, arg_name=None, fn_name=None):
+    """Whether it was a tuple, and it as one. Raises: TypeError for what is no Tensor in it.
+
+    Without names it is not looked at, and the tuple is all.
+    """
+    if arg_name is None and fn_name is None:
+        return tuple(inp) if isinstance(inp, (tuple, list)) else (inp,)
+    given, single = as_tuple(fn_name, arg_name, inp)
+    return not single, given
+
+
+def _tuple_postprocess(res, to_unpack):
+    """The only item in place of a tuple that was none: by one bool, or for two levels."""
+    outer, inner = to_unpack if isinstance(to_unpack, tuple) else (to_unpack, True)
+    res = res if inner else tuple([each[0] for each in res])
+    return res if outer else res[0]
+
+
+def _grad_postprocess(inputs, create_graph):
+    """Tensors in tuples, without their graphs unless these are wanted."""
+    if create_graph:
+        return inputs
+    return tuple([x.detach() if isinstance(x, Tensor) else _grad_postprocess(x, create_graph)
+                  for x in inputs])
+
+
+def _construct_standard_basis_for(tensors, tensor_numels):
+    """For each tensor, as many columns of one identity as it has elements, in its dtype."""
+    total, before = sum(tensor_numels), 0
+    columns = []
+    for x, count in zip(tensors, tensor_numels, strict=True):
+        columns.append(x.new_zeros(total, count))
+        columns[-1][before:before + count].fill_diagonal_(1)
+        before += count
+    return tuple(columns)
+
+
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 explain(vars(), __all__)

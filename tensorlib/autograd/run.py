@@ -22,7 +22,7 @@ def checked_inputs(name, container):
     Numbers and arrays in it become tensors.
     Raises: WrongArgument for what is not a Tensor, RuntimeError for tensors that are not floating.
     """
-    leaves, structure = flatten(container, f"{name}: the container of arguments")
+    leaves, structure = flatten(container, f"{name}: the container of arguments", nodes=True)
     leaves = [as_leaf(leaf) for leaf in leaves]
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
@@ -60,7 +60,8 @@ class Run:
                                "has_aux is True")
         result, aux = result
         outputs, self.structure = flatten_tensors(name, "the function's outputs", result)
-        beside, aux_structure = flatten(aux, f"{name}: what comes with the output")
+        beside, aux_structure = flatten(
+            aux, f"{name}: what comes with the output", nodes=True)
         self.outputs = self.recording.finish(
             outputs, [x for x in beside if isinstance(x, Tensor)])
         if not self.recording.linked:

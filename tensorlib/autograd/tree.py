@@ -2,15 +2,22 @@
 
 `flatten` gives the leaves in order, and the structure, from which `unflatten` makes the container
 again with other leaves. A dict's leaves are in the order of its keys as they were put in.
+
+The transforms also take the containers of `NODES`, those of users among them. Programs do not: a
+container of theirs holds variables, of which functions of users can make nothing.
 """
 
 from collections import OrderedDict
+from itertools import accumulate
 
 import numpy as np
 
 from tensorlib._core.arrays.convert import tensor
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.nodes import NODES
+
+PLAIN = {tuple, list, dict, OrderedDict}        # whose structures this module knows itself
 
 
 class Structure:
@@ -56,14 +63,32 @@ class Structure:
         return f"{name}({inside}{',' if len(self.children) == 1 else ''})"
 
 
+class NodeStructure(Structure):
+    """That of a container of `NODES`. context: what it has beside its children."""
+
+    def __init__(self, kind, node, children, context):
+        super().__init__(kind, (), children)
+        self.node, self.context = node, context
+
+    def __eq__(self, other):
+        return (type(other) is NodeStructure and self.kind is other.kind
+                and self.context == other.context and self.children == other.children)
+
+    __hash__ = None
+
+    def __repr__(self):
+        return f"{self.kind.__name__}({self.context}, {list(self.children)})"
+
+
 LEAF = Structure(None)
 NOTHING = Structure(type(None))
 ONE = Structure(tuple, (), (LEAF,))         # of one argument, the common case
 
 
-def flatten(container, what="flatten: the container"):
+def flatten(container, what="flatten: the container", nodes=False):
     """The leaves of a container in order, and its structure.
 
+    nodes: whether containers of `NODES` are none of the leaves.
     Raises: RecursionError that says `what` it is where it contains itself.
     """
     if isinstance(container, Tensor):
@@ -72,20 +97,25 @@ def flatten(container, what="flatten: the container"):
         return [container[0]], ONE
     leaves = []
     try:
-        return leaves, _collect(container, leaves)
+        return leaves, _collect(container, leaves, nodes)
     except RecursionError:
         raise RecursionError(f"{what} must not contain itself, nor be nested that deep") from None
 
 
-def _collect(value, leaves):
+def _collect(value, leaves, nodes):
     """The structure of a value, whose leaves are added to `leaves`."""
     if value is None:
         return NOTHING
+    kind = type(value)
+    if nodes and kind not in PLAIN and kind in NODES:
+        children, context = NODES[kind].flatten_fn(value)
+        return NodeStructure(kind, NODES[kind], [_collect(x, leaves, nodes) for x in children],
+                             context)
     if isinstance(value, dict):
-        return Structure(dict, value, [_collect(x, leaves) for x in value.values()],
-                         type(value) is OrderedDict)
+        return Structure(dict, value, [_collect(x, leaves, nodes) for x in value.values()],
+                         kind is OrderedDict)
     if isinstance(value, (tuple, list)):
-        return Structure(type(value), (), [_collect(x, leaves) for x in value])
+        return Structure(kind, (), [_collect(x, leaves, nodes) for x in value])
     leaves.append(value)
     return LEAF
 
@@ -109,6 +139,8 @@ def _build(structure, leaves):
     children = [_build(child, leaves) for child in structure.children]
     if kind is dict:
         return (OrderedDict if structure.ordered else dict)(zip(structure.keys, children))
+    if type(structure) is NodeStructure:
+        return structure.node.unflatten_fn(children, structure.context)
     return kind(*children) if hasattr(kind, "_fields") else kind(children)
 
 
@@ -117,26 +149,27 @@ def flatten_as(name, what, container, structure, like):
 
     Raises: RuntimeError that names the transform, what the container is, and what it must be like.
     """
-    leaves, found = flatten(container, f"{name}: {what}")
+    leaves, found = flatten(container, f"{name}: {what}", nodes=True)
     if found != structure:
         raise RuntimeError(f"{name}: {what} must have the structure of {like}: expected "
                            f"{structure}, got {found}")
     return [leaves[i] for i in _order(found, structure)]
 
 
-def _order(found, structure):
-    """The positions of the leaves of `structure` in `found`, since dicts may differ in order."""
-    places = unflatten(found, range(found.count))
-    return flatten(_arranged(places, structure))[0]
+def _order(found, structure, first=0):
+    """The positions of the leaves of `structure` in `found`, since dicts may differ in order.
 
-
-def _arranged(places, structure):
-    """The leaves of a container in the order of a structure that equals its own."""
+    first: the position of the first leaf of `found`.
+    """
+    if structure.kind is None:
+        return [first]
+    parts = list(zip(found.children, accumulate(
+        [child.count for child in found.children], initial=first)))
     if structure.kind is dict:
-        return {k: _arranged(places[k], c) for k, c in zip(structure.keys, structure.children)}
-    if structure.children:
-        return [_arranged(place, child) for place, child in zip(places, structure.children)]
-    return places
+        of_key = dict(zip(found.keys, parts))
+        parts = [of_key[key] for key in structure.keys]
+    return [i for (part, begin), child in zip(parts, structure.children)
+            for i in _order(part, child, begin)]
 
 
 def as_leaf(value, dtype=None):
@@ -153,7 +186,7 @@ def as_leaf(value, dtype=None):
 
 def flatten_tensors(name, what, container):
     """The leaves of a container of tensors, and its structure. Raises: RuntimeError for others."""
-    leaves, structure = flatten(container, f"{name}: {what}")
+    leaves, structure = flatten(container, f"{name}: {what}", nodes=True)
     leaves = [as_leaf(leaf) for leaf in leaves]
     for leaf in leaves:
         if not isinstance(leaf, Tensor):

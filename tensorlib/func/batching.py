@@ -6,7 +6,7 @@ from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.generator import default_generator
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.autograd.tree import as_leaf, flatten, unflatten
+from tensorlib.autograd.tree import NodeStructure, Structure, as_leaf, flatten, unflatten
 from tensorlib.autograd.batch import Batched, Level, batch_of, is_at
 from tensorlib.ops.declare import FUNCTIONS
 
@@ -15,7 +15,7 @@ cat = FUNCTIONS["cat"]
 
 def vectorized_call(func, args, kwargs, in_dims, out_dims, randomness, chunk_size):
     """What `vmap(func, in_dims, out_dims, randomness, chunk_size=chunk_size)` gives for a call."""
-    leaves, structure = flatten(args, "vmap: the container of arguments")
+    leaves, structure = flatten(args, "vmap: the container of arguments", nodes=True)
     leaves = [as_leaf(x) if isinstance(x, ndarray) else x for x in leaves]
     dims = placed_dims(in_dims, leaves, structure)
     size = batch_size(leaves, dims)
@@ -56,7 +56,7 @@ def mapped(func, batches, dims, structure, kwargs, size, out_dims, randomness):
     with Level(size, randomness) as level:
         given = [x if d is None else Batched(x, level) for x, d in zip(batches, dims)]
         result = by_name(func)(*unflatten(structure, given), **kwargs)
-        outputs, shape = flatten(result, "vmap: the container of results")
+        outputs, shape = flatten(result, "vmap: the container of results", nodes=True)
         for x in outputs:
             if not isinstance(x, Tensor):
                 raise ValueError("vmap: the function must only return Tensors, got "
@@ -120,14 +120,23 @@ def spread_dims(name, dims, structure):
         return [dims] * structure.count
     if structure.kind is dict and isinstance(dims, dict) and set(dims) == set(structure.keys):
         parts = [dims[key] for key in structure.keys]
+    elif type(structure) is NodeStructure and type(dims) is structure.kind:
+        parts, context = structure.node.flatten_fn(dims)
+        if context != structure.context or len(parts) != len(structure.children):
+            raise unfit(name, dims, structure)
     elif isinstance(dims, (tuple, list)) and structure.kind not in (None, dict) and (
-            len(dims) == len(structure.children)):
+            type(structure) is Structure and len(dims) == len(structure.children)):
         parts = dims
     elif name == "out_dims" and structure.kind is None and (
             isinstance(dims, tuple) and len(dims) == 1):
         return spread_dims(name, dims[0], structure)        # f returns one tensor, out_dims=(d,)
     else:
-        raise ValueError(f"vmap: {name} is not compatible with the structure of what it is for: "
-                         f"{dims!r} for {structure}")
+        raise unfit(name, dims, structure)
     return [d for part, child in zip(parts, structure.children)
             for d in spread_dims(name, part, child)]
+
+
+def unfit(name, dims, structure):
+    """The error of dims that are of another structure."""
+    return ValueError(f"vmap: {name} is not compatible with the structure of what it is for: "
+                      f"{dims!r} for {structure}")

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorlib import Tensor, cat, enable_grad, no_grad, view_as_real, zeros_like
+from tensorlib.optim.line_search import _cubic_interpolate as _cubic_interpolate
+from tensorlib.optim.line_search import _strong_wolfe as _strong_wolfe
 from tensorlib.optim.line_search import strong_wolfe
 from tensorlib.optim.optimizer import Optimizer, ParamsT, as_number, check_rate
 

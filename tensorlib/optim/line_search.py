@@ -13,7 +13,8 @@ FLATTENING = 0.9             # of the slope, at most
 Point = namedtuple("Point", "t loss gradient slope")
 
 
-def strong_wolfe(look, t, d, loss, gradient, slope, *, smallest=1e-9, most=25):
+def strong_wolfe(look, t, d, loss, gradient, slope, *, decrease=DECREASE, flattening=FLATTENING,
+                 smallest=1e-9, most=25):
     """A loss, its gradient, where on the line they are, and how many points were tried.
 
     `look(t)` gives the loss and the gradient at t along the direction d; loss, gradient and slope
@@ -24,10 +25,10 @@ def strong_wolfe(look, t, d, loss, gradient, slope, *, smallest=1e-9, most=25):
         return Point(t, loss, gradient, float(gradient.dot(d)))
 
     def falls_short(point):
-        return point.loss > start.loss + DECREASE * point.t * slope
+        return point.loss > start.loss + decrease * point.t * slope
 
     def is_flat(point):
-        return abs(point.slope) <= -FLATTENING * slope
+        return abs(point.slope) <= -flattening * slope
 
     start = before = Point(0.0, loss, gradient, slope)
     point, looks = at(t), 0
@@ -85,3 +86,21 @@ def interpolated(a, b, first, last):
     if divisor == 0:
         return (first + last) / 2
     return min(max(b.t - (b.t - a.t) * (b.slope + d2 - d1) / divisor, first), last)
+
+
+# ---- as PyTorch calls them, for optimisers of other libraries ------------------------------------
+
+def _strong_wolfe(obj_func, x, t, d, f, g, gtd, c1=DECREASE, c2=FLATTENING, tolerance_change=1e-9,
+                  max_ls=25):
+    """What `strong_wolfe` gives, where `obj_func(x, t, d)` is the loss and the gradient at t."""
+    def look(t):
+        loss, gradient = obj_func(x, t, d)
+        return loss, gradient.clone()            # the function may write to its own anew
+    return strong_wolfe(look, t, d, f, g, gtd, decrease=c1, flattening=c2,
+                        smallest=tolerance_change, most=max_ls)
+
+
+def _cubic_interpolate(x1, f1, g1, x2, f2, g2, bounds=None):
+    """What `interpolated` gives, by default between both points."""
+    first, last = sorted((x1, x2)) if bounds is None else bounds
+    return interpolated(Point(x1, f1, None, g1), Point(x2, f2, None, g2), first, last)

@@ -46,6 +46,11 @@ def test_the_default_dtype_is_that_of_new_tensors():
         tl.set_default_dtype(tl.float32)
 
 
+def test_types_of_pythons_numbers_have_the_limits_of_their_dtypes():
+    assert tl.finfo(float) == tl.finfo(complex) == tl.finfo(tl.float64)
+    assert tl.iinfo(int) == tl.iinfo(tl.int64)
+
+
 def test_copies_are_equal():
     for limits in (tl.finfo(tl.float16), tl.iinfo(tl.int8)):
         assert pickle.loads(pickle.dumps(limits)) == copy.copy(limits) == limits
@@ -56,6 +61,8 @@ def test_copies_are_equal():
     (lambda: tl.iinfo(tl.float32), "iinfo: takes a dtype of integers, got tensorlib.float32"),
     (lambda: tl.iinfo(tl.bool), "iinfo: takes a dtype of integers, got tensorlib.bool"),
     (lambda: tl.finfo("float32"), "finfo: argument 'type' must be a dtype, got 'float32'"),
+    (lambda: tl.finfo(int), "finfo: takes a floating dtype, got tensorlib.int64"),
+    (lambda: tl.iinfo(bool), "iinfo: argument 'type' must be a dtype, got <class 'bool'>"),
     (lambda: tl.iinfo(), "iinfo"),
 ])
 def test_other_types_are_refused(call, message):

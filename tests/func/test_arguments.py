@@ -1,6 +1,7 @@
 """Arguments of transforms: numbers, containers, `has_aux`; and what is refused, by its message."""
 
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from dataclasses import dataclass
 
 import pytest
 from cases import each
@@ -11,6 +12,7 @@ from tensorlib import func
 from tensorlib.autograd import tree
 from tensorlib.func import grad, vjp, vmap
 from tensorlib.testing import assert_close
+from tensorlib.utils._pytree import register_pytree_node
 
 Point = namedtuple("Point", "x y")
 
@@ -118,6 +120,89 @@ def test_ordered_dicts_stay_what_they_are():
 def test_dicts_in_another_order_have_the_same_structure():
     _, structure = tree.flatten({"a": 1, "b": (2, 3)})
     assert tree.flatten_as("f", "x", {"b": (5, 6), "a": 4}, structure, "y") == [4, 5, 6]
+
+
+class Scaled:
+    """A container of users, which makes nothing of what is no tensor."""
+
+    def __init__(self, value, rest, scale):
+        assert isinstance(value, tl.Tensor)
+        self.value, self.rest, self.scale = value, rest, scale
+
+    def __call__(self):
+        return self.value * self.rest["b"] * self.scale
+
+
+register_pytree_node(Scaled, lambda x: ((x.value, x.rest), x.scale),
+                     lambda children, scale: Scaled(*children, scale))
+
+
+@pytest.fixture
+def scaled():
+    return Scaled(tl.tensor([1.0, 2.0]), {"b": tl.tensor([3.0, 5.0])}, 2)
+
+
+def seen(container):
+    return [type(container), container.scale, container.value.tolist(),
+            {key: x.tolist() for key, x in container.rest.items()}]
+
+
+GRADIENTS = {
+    "grad": lambda x: grad(lambda x: x().sum())(x),
+    "grad of what is aux": lambda x: grad(lambda x: x().sum())(
+        grad(lambda x: (x().sum(), x), has_aux=True)(x)[1]),
+    "vjp": lambda x: vjp(Scaled.__call__, x)[1](tl.ones(2))[0],
+    "vjp of a result": lambda x: vjp(lambda x: Scaled(x(), {"b": x.rest["b"]}, 3), x)[1](
+        Scaled(tl.ones(2), {"b": tl.zeros(2)}, 3))[0],
+    "jacrev": lambda x: func.jacrev(lambda x: x().sum())(x),
+    "jacfwd": lambda x: func.jacfwd(lambda x: x().sum())(x),
+    "vmap": lambda x: vmap(grad(Scaled.__call__))(x),
+    "vmap in chunks": lambda x: vmap(grad(Scaled.__call__), chunk_size=1)(x),
+}
+
+
+@each("name", GRADIENTS)
+def test_containers_of_users_are_containers(scaled, name):
+    assert seen(GRADIENTS[name](scaled)) == [Scaled, 2, [6.0, 10.0], {"b": [2.0, 4.0]}]
+
+
+def test_tangents_are_contained_as_containers_of_users(scaled):
+    out, moved = func.jvp(lambda x: x(), (scaled,), (
+        Scaled(tl.ones(2), {"b": tl.zeros(2)}, 2),))
+    assert out.tolist() == [6.0, 20.0] and moved.tolist() == [6.0, 10.0]
+    with pytest.raises(RuntimeError, match=r"expected \(Scaled\(2, .*got \(Scaled\(7, "):
+        func.jvp(lambda x: x(), (scaled,), (Scaled(tl.ones(2), {"b": tl.zeros(2)}, 7),))
+
+
+def test_deques_and_default_dicts_are_containers():
+    given = defaultdict(list, a=deque([tl.tensor([1.0, 2.0])], maxlen=3))
+    for found in (vmap(lambda d: d)(given), grad(lambda d: d["a"][0].sum())(given)):
+        assert type(found) is defaultdict and found.default_factory is list
+        assert type(found["a"]) is deque and found["a"].maxlen == 3
+
+
+@dataclass
+class Dims:
+    """A container that may have dims in place of tensors."""
+
+    a: object
+    b: object
+    scale: float = 2.0
+
+
+register_pytree_node(Dims, lambda x: ((x.a, x.b), x.scale), lambda ab, scale: Dims(*ab, scale))
+
+
+def test_dims_of_vmap_may_be_in_a_container_of_users():
+    x = tl.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    given = Dims(x, tl.ones(3))
+    rows = vmap(lambda p: p.a * p.b, (Dims(0, None),))(given)
+    assert rows.tolist() == x.tolist()
+    found = vmap(lambda p: Dims(p.a, p.a[0]), (Dims(0, None),), Dims(1, 0))(given)
+    assert found.a.tolist() == x.T.tolist() and found.b.tolist() == [1.0, 4.0]
+    for wrong in (Dims(0, None, 3.0), (0, None)):
+        with pytest.raises(ValueError, match="in_dims is not compatible with the structure"):
+            vmap(lambda p: p.a, (wrong,))(given)
 
 
 # ---- aux -----------------------------------------------------------------------------------------

@@ -138,3 +138,29 @@ def test_it_takes_examples_of_a_batch(x, y):
 
     for found, *one_by_one in zip(func.vmap(products)(xs), *map(products, xs), strict=True):
         assert_close(found, tl.stack(one_by_one))
+
+
+# ---- by parts of PyTorch's functions -------------------------------------------------------------
+
+def test_bases_of_several_tensors():
+    basis = functional._construct_standard_basis_for((tl.ones(2), tl.ones(1).double()), (2, 1))
+    assert [x.tolist() for x in basis] == [[[1, 0], [0, 1], [0, 0]], [[0], [0], [1]]]
+    assert [x.dtype for x in basis] == [tl.float32, tl.float64]
+
+
+def test_tuples_and_what_was_none(x):
+    assert functional._as_tuple(x, "inputs", "f") == (False, (x,))
+    assert functional._as_tuple((x,), "inputs", "f") == (True, (x,))
+    assert functional._as_tuple([x]) == (x,) and functional._as_tuple(x) == (x,)
+    with pytest.raises(TypeError, match="f: the inputs must be either a Tensor or a tuple"):
+        functional._as_tuple((x, 1), "inputs", "f")
+    nested = ((1, 2), (3, 4))
+    for to_unpack, wanted in ((True, nested), (False, (1, 2)), ((True, True), nested), (
+            (True, False), (1, 3)), ((False, True), (1, 2)), ((False, False), 1)):
+        assert functional._tuple_postprocess(nested, to_unpack) == wanted
+
+
+def test_gradients_lose_their_graphs_unless_these_are_wanted(x):
+    y = x.clone().requires_grad_() * 2
+    assert functional._grad_postprocess(((y,),), True)[0][0] is y
+    assert not functional._grad_postprocess(((y,),), False)[0][0].requires_grad

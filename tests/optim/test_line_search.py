@@ -2,9 +2,11 @@
 
 from math import cos, exp, sin
 
+import pytest
 from cases import each
 
 import tensorlib as tl
+from tensorlib.optim import lbfgs
 from tensorlib.optim.line_search import DECREASE, FLATTENING, strong_wolfe
 
 # a function of one number that falls at 0, and its derivative
@@ -51,3 +53,36 @@ def test_what_is_found_is_lower_and_flatter(name, first):
 def test_it_stops_after_the_looks_that_it_may_take(name, most):
     (value, _, t, count), looks = searched(name, 30.0, most)
     assert count == len(looks) <= most + 1 and value == LINES[name][0](t)
+
+
+@pytest.mark.parametrize("t, bounds", [(0.1, {}), (2.0, {"c1": 0.3, "c2": 0.1}), (1e3, {}),
+                                       (0.01, {"max_ls": 3}), (5.0, {"tolerance_change": 1.0})])
+def test_other_libraries_search_by_pytorchs_name(t, bounds):
+    torch = pytest.importorskip("torch")
+    theirs = pytest.importorskip("torch.optim.lbfgs")
+    found = []
+    for lib, search in ((tl, lbfgs._strong_wolfe), (torch, theirs._strong_wolfe)):
+        gradient = lib.zeros(2, dtype=lib.float64)            # written to anew at each point
+
+        def look(x, t, d, gradient=gradient):
+            y = x + t * d
+            gradient.copy_(4 * y**3 - 2 * y)
+            return float((y**4 - y**2).sum()), gradient
+
+        x = lib.tensor([1.5, -2.0], dtype=lib.float64)
+        loss, g = look(x, 0.0, x)
+        d, g = -g, g.clone()
+        loss, g, t_found, looks = search(look, x, t, d, loss, g, g.dot(d), **bounds)
+        found.append([float(loss), *g.tolist(), float(t_found), looks])
+    assert found[0] == pytest.approx(found[1], rel=1e-9)
+
+
+@pytest.mark.parametrize("ends", [(0.0, 3.0, -2.0, 1.0, 2.5, 1.0), (1.0, 2.5, 1.0, 0.0, 3.0, -2.0),
+                                  (0.0, 1.0, 1.0, 1.0, 3.0, 1.0)])
+@pytest.mark.parametrize("bounds", [None, (0.0, 0.25)])
+def test_other_libraries_interpolate_by_pytorchs_name(ends, bounds):
+    torch = pytest.importorskip("torch")
+    theirs = pytest.importorskip("torch.optim.lbfgs")
+    found = [float(home._cubic_interpolate(*map(lib.tensor, ends), bounds)) for lib, home in (
+        (tl, lbfgs), (torch, theirs))]
+    assert found[0] == pytest.approx(found[1], rel=1e-6)

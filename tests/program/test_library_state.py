@@ -87,6 +87,10 @@ SETTINGS = {
         DIVERGENCES, (D.Normal, D.Normal), lambda p, q: p.loc * 7)),
     "register_pytree_node": (lambda x: _pytree.tree_flatten(pair)[0][0] is pair, lambda: put(
         _pytree.NODES, Pair, _pytree.Node(lambda x: (list(x.parts), None), Pair))),
+    "register_pytree_node for vmap": (
+        lambda x: tl.vmap(lambda p: p.parts[0] * p.parts[1])(Pair(x, x + 2)), lambda: put(
+            _pytree.NODES, Pair, _pytree.Node(
+                lambda x: (x.parts, None), lambda parts, _: Pair(*parts)))),
     "default_collate_fn_map": (lambda x: data.default_collate([1, 2]), lambda: put(
         collated, int, lambda batch, **_: tl.tensor(7))),
     "a hook of all modules": (lambda x: linear(x), lambda: (

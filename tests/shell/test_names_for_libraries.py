@@ -70,6 +70,7 @@ torch.utils.cpp_extension.CUDA_HOME torch._guards
 torch.nn.utils._named_member_accessor.swap_tensor torch.nn.parameter._ParameterMeta
 torch.nn.modules.module._global_parameter_registration_hooks torch._guards.detect_fake_mode
 torch._ops.HigherOrderOperator torch._vmap_internals._vmap torch._functorch.apis.vmap
+torch.optim.lbfgs._cubic_interpolate torch.autograd.functional._as_tuple
 torch._functorch.vmap._maybe_remove_batch_dim torch._C._functorch._add_batch_dim
 torch._C._is_torch_function_mode_enabled torch._utils._get_available_device_type
 torch._utils.ExceptionWrapper torch.utils.weak.WeakTensorKeyDictionary torch.cuda.nvtx.range

@@ -14,8 +14,13 @@ OF_8_BITS = {
     "float8_e5m2": (0.25, 57344.0, 2.0**-14), "float8_e5m2fnuz": (0.125, 57344.0, 2.0**-15)}
 
 
+# the dtypes of Python's numbers
+OF_PYTHON = {int: BY_NAME["int64"], float: BY_NAME["float64"], complex: BY_NAME["complex128"]}
+
+
 def checked(name, type):
-    """A dtype. Raises: TypeError for all else."""
+    """A dtype, or that of a type of Python's numbers. Raises: TypeError for all else."""
+    type = OF_PYTHON[type] if type in (int, float, complex) else type
     if not isinstance(type, dtype):
         raise TypeError(f"{name}: argument 'type' must be a dtype, got {type!r}")
     return type
@@ -82,7 +87,8 @@ class iinfo(Limits):
     __slots__ = ()
 
     def __init__(self, type):
-        if has_gradients(checked("iinfo", type)):
+        type = checked("iinfo", type)
+        if has_gradients(type):
             raise TypeError(f"iinfo: takes a dtype of integers, got {type}; finfo takes others")
         if type.name == "bool":
             raise TypeError("iinfo: takes a dtype of integers, got tensorlib.bool")
