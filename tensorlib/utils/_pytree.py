@@ -8,7 +8,7 @@ Tuples, named tuples, sizes, lists, dicts, ordered and default dicts and deques 
 those of `register_pytree_node`; all else, also None, is a leaf.
 """
 
-from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections import OrderedDict, namedtuple
 from dataclasses import fields, is_dataclass
 from typing import Any
 
