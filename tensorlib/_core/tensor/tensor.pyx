@@ -40,10 +40,10 @@ cdef extern from "Python.h":
 cdef class Tensor:
     """An n-dimensional array of one dtype whose operations can be differentiated.
 
-    `Tensor(data, dtype=None, requires_grad=False)` copies nested sequences and arrays to the default
-    dtype unless one is given; `Tensor(2, 3)` has these sizes, and is uninitialized. `Tensor(x)` alone
-    is a view of the tensor `x`, and shares the memory of an array of the default dtype. In new
-    programs, `tensorlib.tensor` copies and keeps the dtype, and `empty` is for sizes.
+    `Tensor(data, dtype=None, requires_grad=False)` copies nested sequences and arrays to the
+    default dtype unless one is given; `Tensor(2, 3)` has these sizes, and is uninitialized. As in
+    PyTorch, `Tensor(x)` is a view of a tensor, and shares the memory of an array of the default
+    dtype. In new programs, `tensorlib.tensor` copies and keeps the dtype; `empty` is for sizes.
 
     >>> x = Tensor([[1., 2.]], requires_grad=True)
     >>> (x * x).sum().backward()

@@ -90,10 +90,10 @@ def in_numpy(formula):
         def mean(self, dims, keepdim=False):
             return np.mean(self.view(np.ndarray), dims, keepdims=keepdim).view(Array)
 
-    def plain(result):
-        return tuple(map(np.asarray, result)) if isinstance(result, tuple) else np.asarray(result)
-    return lambda *args: plain(formula(*(
-        np.asarray(x).view(Array) if isinstance(x, np.ndarray) else x for x in args)))
+    def reference(*args):
+        y = formula(*(x.view(Array) if isinstance(x, np.ndarray) else x for x in args))
+        return tuple(map(np.asarray, y)) if isinstance(y, tuple) else np.asarray(y)
+    return reference
 
 
 CASES = ((2, 3), (3,)), ((2, 2, 3), (2, 3)), ((0, 3), (3,))
@@ -350,8 +350,8 @@ def channel_samples(*others, options=()):
     """Samples: tensors of the shape of the input ("x") or of the weight ("w")."""
     def generate(rng):
         for shape in ((3, 2), (2, 2, 3), (0, 3))[:2 if options else 3]:
-            yield (*(rng.uniform(-2, 2, shape if x == "x" else shape[1]) for x in others),
-                   *options), {}
+            arrays = (rng.uniform(-2, 2, shape if x == "x" else shape[1]) for x in others)
+            yield (*arrays, *options), {}
     return generate
 
 
@@ -429,9 +429,8 @@ def batch_samples(rng):
         yield (x, None, None, w, b), {"training": True, "eps": 0.1}
 
 
-@composite(tensors=("input", "weight", "bias"), method=False, public=False,
-           takes="floating", tolerance="reduction", reference=batch_reference,
-           samples=batch_samples,
+@composite(tensors=("input", "weight", "bias"), method=False, public=False, takes="floating",
+           tolerance="reduction", reference=batch_reference, samples=batch_samples,
            errors=refusals((RuntimeError, (3, 2), np.ones(3), np.ones(3)),
                            (ValueError, (3,), np.ones(3), np.ones(3)), (RuntimeError, (3, 2)),
                            (ValueError, (1, 2), None, None, None, None, True)), rounds_once=False)

@@ -206,6 +206,13 @@ def cube(x: tl.Tensor) -> tl.Tensor:
     return tl.from_numpy(x.numpy() ** 3)
 cube
 cube(tl.tensor([2.0])), tl.ops.example.cube(tl.tensor([3.0]))
+# ---- library.triton_op library.wrap_triton
+square = tl.library.triton_op("example::square", lambda x: x * x, mutates_args=())
+square(tl.tensor([3.0]))
+try:
+    tl.library.wrap_triton(square)
+except NotImplementedError as error:
+    print(error)
 # ---- library.register_autograd
 cube = tl.library.custom_op("example::cubed", lambda x: x ** 3, mutates_args=())
 def keep(ctx, inputs, output):

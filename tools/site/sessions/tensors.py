@@ -144,7 +144,7 @@ tl.tensor([[1.0, 2.0], [3.0, 4.0]]).sparse_mask(mask).values()
 tl.tensor([[0.0, 2.0], [3.0, 0.0]]).NAME()
 # ---- Tensor.tolist
 tl.tensor([[1, 2], [3, 4]]).tolist()
-# ---- UntypedStorage
+# ---- UntypedStorage StorageBase
 with open("bytes.bin", "wb") as file:
     file.write(bytes(range(8)))
 memory = tl.UntypedStorage.from_file("bytes.bin", nbytes=8)
