@@ -15,7 +15,7 @@ import numpy as np
 from tensorlib._core.arrays.convert import tensor
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.autograd.nodes import NODES
+from tensorlib.autograd.containers import NODES
 
 PLAIN = {tuple, list, dict, OrderedDict}        # whose structures this module knows itself
 

@@ -12,7 +12,7 @@ from collections import OrderedDict, namedtuple
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from tensorlib.autograd.nodes import NODES, GetAttrKey, MappingKey, Node, SequenceKey
+from tensorlib.autograd.containers import NODES, GetAttrKey, MappingKey, Node, SequenceKey
 from tensorlib.ops.foreign import members
 
 __all__ = [
