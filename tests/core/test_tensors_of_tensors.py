@@ -40,6 +40,13 @@ def test_gradients_flow_through(view):
     assert w.grad.tolist() == [2, 2, 2]
 
 
+def test_transforms_go_through(view):
+    x = tl.tensor([1.0, 2.0])
+    assert tl.func.grad(lambda x: (view(x) ** 3).sum())(x).tolist() == [3, 12]
+    assert tl.func.hessian(lambda x: (view(x) ** 3).sum())(x).tolist() == [[6, 0], [0, 12]]
+    assert tl.func.jvp(lambda x: view(x) ** 3, (x,), (tl.ones(2),))[1].tolist() == [3, 12]
+
+
 def test_writes_are_part_of_the_history_of_both(view):
     w = tl.ones(3, requires_grad=True)
     x = w * 2

@@ -379,7 +379,7 @@ cdef object constructed(object data, int dtype_or_minus1):
     if isinstance(x, (bool, float, np.generic)):
         raise TypeError(f"Tensor: takes sizes, or a sequence, an array or a tensor, got {x!r}; "
                         "tensorlib.tensor makes a tensor of one number")
-    if dtype_or_minus1 < 0 and isinstance(x, Tensor) and not (is_linked(x) and differentiating()):
+    if dtype_or_minus1 < 0 and isinstance(x, Tensor):
         effect("Tensor", <Tensor>x)
         return plain_view(x)
     if dtype_or_minus1 < 0 and type(x) is np.ndarray and (<object>x).flags.writeable:

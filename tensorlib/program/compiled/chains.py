@@ -27,7 +27,7 @@ from tensorlib.program.run.plan import Unplanned
 from tensorlib.program.run.segments import Layouts
 
 
-class Again(RuntimeError):
+class ReplayStopped(RuntimeError):
     """A chain that has drawn numbers can't be replayed to its end."""
 
 
@@ -297,7 +297,7 @@ class Chain:
                 if not retries or self.changing:
                     raise
             if self.changing:
-                raise Again("compile: a replay can't go on")
+                raise ReplayStopped("compile: a replay can't go on")
             return None
         return [values[x] for x in self.wanted]
 
