@@ -19,7 +19,7 @@ FAMILIES = {
     "tensorlib._methods": Names(
         methods="__array_namespace__ _is_view _make_subclass cuda is_pinned ndimension new "
                 "pin_memory sparse_mask storage to_dense to_device to_sparse to_sparse_coo "
-                "to_sparse_csr type xpu"),
+                "to_sparse_csc to_sparse_csr type xpu"),
     "tensorlib.distributed.operations": Names(
         operations="all_gather all_reduce all_to_all broadcast_from reduce_scatter reduce_to"),
     "tensorlib.linalg": Names(

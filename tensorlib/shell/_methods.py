@@ -8,6 +8,7 @@ from tensorlib._core.base import library
 from tensorlib._core.base.device import NoSuchDevice, require_device
 from tensorlib._core.base.dtypes import BY_NAME, get_default_dtype
 from tensorlib._core.base.error_names import type_name
+from tensorlib._core.base.formats import sparse_csc, sparse_csr
 from tensorlib._core.base.importing import deferred
 from tensorlib._core.interpreters.foreign import outside_graph
 from tensorlib._core.tensor.tensor import Tensor
@@ -87,9 +88,10 @@ _masked = deferred("tensorlib.sparse.creation", "masked")
 def to_sparse(self, sparse_dim=None, *, layout=None):
     """The tensor without its zeros, as a sparse one: docs/sparse.md.
 
-    sparse_dim: how many of the first dims have positions, by default all. Raises: RuntimeError.
+    sparse_dim: how many of the first dims have positions, by default all. layout: `sparse_coo`, or
+    of matrices `sparse_csr` or `sparse_csc`. Raises: RuntimeError.
     """
-    return _from_dense(self, sparse_dim)
+    return _from_dense(self, sparse_dim, layout)
 
 
 def to_sparse_coo(self):
@@ -98,8 +100,13 @@ def to_sparse_coo(self):
 
 
 def to_sparse_csr(self):
-    """The matrix without its zeros, as a sparse one, whose entries are in order of rows."""
-    return _from_dense(self).to_sparse_csr()
+    """The matrix without its zeros, as a sparse one, whose entries lie in order of rows."""
+    return _from_dense(self, layout=sparse_csr)
+
+
+def to_sparse_csc(self):
+    """The matrix without its zeros, as a sparse one, whose entries lie in order of columns."""
+    return _from_dense(self, layout=sparse_csc)
 
 
 def sparse_mask(self, mask):
@@ -157,8 +164,9 @@ def _is_view(self):
     return self._base is not None
 
 
-for _method in (__array_namespace__, to_device, to_sparse, to_sparse_coo, to_sparse_csr,
-                sparse_mask, to_dense, new, ndimension, is_pinned, pin_memory, cuda, xpu, storage):
+for _method in (__array_namespace__, to_device, to_sparse, to_sparse_coo, to_sparse_csc,
+                to_sparse_csr, sparse_mask, to_dense, new, ndimension, is_pinned, pin_memory, cuda,
+                xpu, storage):
     attach_checked(_method.__name__, _method)
 attach_checked("type", type_)
 put_method("_is_view", _is_view)

@@ -13,11 +13,13 @@ from tensorlib import Tensor
 from tensorlib import matmul as _matmul
 from tensorlib._core.base.error_names import type_name as _type_name
 from tensorlib.sparse import dispatch, functions, indexing  # noqa: F401  they do operations
+from tensorlib.sparse.compressed import CompressedTensor
 from tensorlib.sparse.creation import (
     DoubleTensor,
     FloatTensor,
     from_dense,
     from_scipy,
+    sparse_compressed_tensor,
     sparse_coo_tensor,
     sparse_csc_tensor,
     sparse_csr_tensor,
@@ -28,9 +30,10 @@ from tensorlib.sparse.functions import addmm, log_softmax, sampled_addmm, softma
 from tensorlib.sparse.gradients import rows_looked_up
 from tensorlib.sparse.tensor import SparseTensor
 
-__all__ = ["DoubleTensor", "FloatTensor", "SparseTensor", "addmm", "from_dense", "from_scipy",
-           "log_softmax", "mm", "rows_looked_up", "sampled_addmm", "softmax", "sparse_coo_tensor",
-           "sparse_csc_tensor", "sparse_csr_tensor", "spdiags", "sum", "to_scipy"]
+__all__ = ["CompressedTensor", "DoubleTensor", "FloatTensor", "SparseTensor", "addmm", "from_dense",
+           "from_scipy", "log_softmax", "mm", "rows_looked_up", "sampled_addmm", "softmax",
+           "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor",
+           "sparse_csr_tensor", "spdiags", "sum", "to_scipy"]
 
 
 def mm(mat1: Tensor, mat2: Tensor, reduce: str = "sum") -> Any:

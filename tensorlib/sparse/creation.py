@@ -11,12 +11,15 @@ from tensorlib import (
     from_numpy,
     repeat_interleave,
     searchsorted,
+    sparse_csc,
+    sparse_csr,
     stack,
     zeros,
 )
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.importing import deferred
 from tensorlib.ops.arguments import integer
+from tensorlib.sparse.compressed import DIMS, CompressedTensor, compressed, in_layout
 from tensorlib.sparse.dispatch import does, refuse
 from tensorlib.sparse.functions import places_in
 from tensorlib.sparse.tensor import SparseTensor
@@ -113,31 +116,45 @@ def size_by_bounds(name: str, size: Any, dim: int, count: int, other: Tensor) ->
     return int(size[0]), int(size[1])
 
 
-def in_order(name: str, indices: Tensor, values: Tensor, size: tuple[int, int]) -> SparseTensor:
-    """The matrix with its entries in order, so that `values()` gives them without `coalesce()`."""
-    made = SparseTensor.of(indices, values, fitting_size(name, indices, values, size))
-    flat = made.flat()
-    return made._coalesced_(True) if bool((flat[1:] > flat[:-1]).all()) else made.coalesce()
+def of_bounds(name: str, layout: Any, bounds: Any, others: Any, values: Any, size: Any,
+              options: tuple[Any, bool]) -> CompressedTensor:
+    """The matrix whose row, or column, i has the entries bounds[i] to bounds[i + 1].
+
+    Positions that are out of order, or there twice, are put in order, and their values added up.
+    """
+    dim = DIMS[layout]
+    int32 = all(isinstance(x, Tensor) and x.dtype is tensorlib.int32 for x in (bounds, others))
+    lines, others = parts_of_bounds(name, bounds, others, ("columns", "rows")[dim])
+    bounds = positions(name, bounds)
+    size = size_by_bounds(name, size, dim, len(bounds) - 1, others)
+    indices = stack([lines, others] if dim == 0 else [others, lines])
+    values = values_of(values, *options)
+    size = fitting_size(name, indices, values, size)
+    flat = lines * size[1 - dim] + others
+    if not bool((flat[1:] > flat[:-1]).all()):
+        found = compressed(SparseTensor.of(indices, values, size), dim)
+        bounds, others, values = found._bounds_, found._others_, found._values_
+    if int32:
+        bounds, others = bounds.to(tensorlib.int32), others.to(tensorlib.int32)
+    return CompressedTensor.by(dim, bounds, others, values, size)
 
 
 def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *,
                       dtype: Any = None, device: Any = None, pin_memory: bool = False,
                       requires_grad: bool = False,
-                      check_invariants: bool | None = None) -> SparseTensor:
+                      check_invariants: bool | None = None) -> CompressedTensor:
     """The matrix whose row i has the entries crow_indices[i] to crow_indices[i + 1].
 
     Raises: as `sparse_coo_tensor`, RuntimeError for bounds that are not ascending.
     """
-    name = "sparse_csr_tensor"
-    rows, columns = parts_of_bounds(name, crow_indices, col_indices, "columns")
-    size = size_by_bounds(name, size, 0, len(crow_indices) - 1, columns)
-    return in_order(name, stack([rows, columns]), values_of(values, dtype, requires_grad), size)
+    return of_bounds("sparse_csr_tensor", sparse_csr, crow_indices, col_indices, values, size,
+                     (dtype, requires_grad))
 
 
 def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *,
                       dtype: Any = None, device: Any = None, pin_memory: bool = False,
                       requires_grad: bool = False,
-                      check_invariants: bool | None = None) -> SparseTensor:
+                      check_invariants: bool | None = None) -> CompressedTensor:
     """The matrix whose column i has the entries ccol_indices[i] to ccol_indices[i + 1].
 
     Raises: as `sparse_coo_tensor`, RuntimeError for bounds that are not ascending.
@@ -146,10 +163,22 @@ def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
     tensor([[0., 6.],
             [5., 0.]])
     """
-    name = "sparse_csc_tensor"
-    columns, rows = parts_of_bounds(name, ccol_indices, row_indices, "rows")
-    size = size_by_bounds(name, size, 1, len(ccol_indices) - 1, rows)
-    return in_order(name, stack([rows, columns]), values_of(values, dtype, requires_grad), size)
+    return of_bounds("sparse_csc_tensor", sparse_csc, ccol_indices, row_indices, values, size,
+                     (dtype, requires_grad))
+
+
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any,
+                             size: Any = None, *, dtype: Any = None, layout: Any = None,
+                             device: Any = None, pin_memory: bool = False,
+                             requires_grad: bool = False,
+                             check_invariants: bool | None = None) -> CompressedTensor:
+    """`sparse_csr_tensor` or `sparse_csc_tensor`, by the layout. Raises: RuntimeError for others.
+    """
+    if layout not in DIMS:
+        raise RuntimeError(f"sparse_compressed_tensor: layout must be {sparse_csr} or "
+                           f"{sparse_csc}, got {layout}")
+    return of_bounds("sparse_compressed_tensor", layout, compressed_indices, plain_indices, values,
+                     size, (dtype, requires_grad))
 
 
 def convert_indices_from_coo_to_csr(input: Tensor, size: int, *,
@@ -177,11 +206,12 @@ def convert_indices_from_csr_to_coo(crow_indices: Tensor, col_indices: Tensor, *
     return both.to(tensorlib.int32) if out_int32 else both
 
 
-def from_dense(input: Tensor, sparse_dim: int | None = None) -> SparseTensor:
+def from_dense(input: Tensor, sparse_dim: int | None = None, layout: Any = None) -> SparseTensor:
     """The tensor as a sparse one, without its zeros: `Tensor.to_sparse`.
 
-    sparse_dim: how many of the first dims have positions, by default all. Raises: RuntimeError,
-    TypeError for what is not an int.
+    sparse_dim: how many of the first dims have positions, by default all. layout: `sparse_coo`, or
+    of matrices `sparse_csr` or `sparse_csc`.
+    Raises: RuntimeError, TypeError for what is not an int.
 
     >>> x = tensorlib.tensor([[0.0, 2.0], [3.0, 0.0]], requires_grad=True)
     >>> (x.to_sparse() @ tensorlib.ones(2, 1)).sum().backward()
@@ -196,7 +226,7 @@ def from_dense(input: Tensor, sparse_dim: int | None = None) -> SparseTensor:
     for _ in range(input.ndim - count):
         filled = filled.any(-1)
     indices = filled.nonzero().t().contiguous()
-    return SparseTensor.of(indices, input[tuple(indices)], input.shape, True)
+    return in_layout(SparseTensor.of(indices, input[tuple(indices)], input.shape, True), layout)
 
 
 @does("sparse_mask")
@@ -247,8 +277,9 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     rows = tensorlib.arange(diagonals.shape[1]) - offsets.unsqueeze(1)
     columns = tensorlib.arange(diagonals.shape[1]).expand(rows.shape)
     kept = (rows >= 0) & (rows < shape[0]) & (columns < shape[1])
-    return sparse_coo_tensor(tensorlib.stack([rows[kept], columns[kept]]), diagonals[kept],
+    made = sparse_coo_tensor(tensorlib.stack([rows[kept], columns[kept]]), diagonals[kept],
                              tuple(shape)).coalesce()
+    return in_layout(made, layout)
 
 
 def from_scipy(matrix: Any) -> SparseTensor:
@@ -263,7 +294,7 @@ def to_scipy(input: SparseTensor) -> Any:
 
     Raises: RuntimeError for what is not a matrix, or requires gradients; ImportError without SciPy.
     """
-    entries = input.matrix("to_scipy").coalesce()
+    entries = input.to_sparse_coo().matrix("to_scipy").coalesce()
     return coo_matrix((entries._values_.numpy(), tuple(entries._indices_.numpy())),
                       shape=tuple(input.shape))
 

@@ -4,15 +4,30 @@ from typing import Any
 
 from tensorlib import Tensor
 from tensorlib._core.base.error_names import type_name
+from tensorlib._core.interpreters.subclasses import asked_names, dispatching_form
 from tensorlib.ops.late import name_of
+from tensorlib.sparse.compressed import on_entries
 from tensorlib.sparse.tensor import SparseTensor
 
 DONE: dict[str, Any] = {}           # functions by the names of the operations that they do
 
+# methods without a record that are right as they are: of shape and dtype alone, or made of others
+INHERITED = frozenset("""__len__ bfloat16 bool byte cdouble cfloat char dim double element_size
+    float half int is_complex is_contiguous is_floating_point is_inference item long nelement numel
+    short size storage_offset stride""".split())
+for _name in asked_names():     # all others, such as those that write, are done here or refused
+    _method = getattr(Tensor, _name)
+    if callable(_method) and _name not in INHERITED and getattr(SparseTensor, _name) is _method:
+        setattr(SparseTensor, _name, dispatching_form(_name))
 
-def does(*names: Any) -> Any:
-    """The decorator of a function that does these operations, or slots, for sparse tensors."""
+
+def does(*names: Any, layouts: bool = False) -> Any:
+    """The decorator of a function that does these operations, or slots, for sparse tensors.
+
+    layouts: it takes matrices by rows and by columns itself; others are given `sparse_coo`.
+    """
     def decorate(function: Any) -> Any:
+        function = function if layouts else on_entries(function)
         DONE.update((x if isinstance(x, str) else name_of(x), function) for x in names)
         return function
     return decorate

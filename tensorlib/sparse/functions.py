@@ -8,6 +8,7 @@ from tensorlib import (
 )
 from tensorlib.ops import registry
 from tensorlib.ops.late import name_of, operations
+from tensorlib.sparse.compressed import CompressedTensor, on_entries
 from tensorlib.sparse.dispatch import does, refuse, require_sparse
 from tensorlib.sparse.tensor import SparseTensor
 
@@ -30,7 +31,7 @@ def between_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     """The product of two sparse matrices: each entry of `a` meets a row of `b`."""
     b = b.coalesce()
     rows, columns = a._indices_
-    begins = b.crow_indices()
+    begins = searchsorted(b._indices_[0].contiguous(), arange(b.shape[0] + 1))
     counts = (begins[1:] - begins[:-1])[columns]
     entries = repeat_interleave(arange(a._nnz()), counts)
     ends = counts.cumsum(0)
@@ -66,6 +67,15 @@ def matmul(input: Any, other: Any, *, reduce: str = "sum") -> Any:
         product(input, other.unsqueeze(1)).squeeze(1))
 
 
+@does(operations.linear)
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """input @ weight.t() + bias, where one of the two is sparse."""
+    if not isinstance(weight, Tensor):
+        raise refuse("linear", input, weight)
+    found = matmul(input, weight.t())
+    return found if bias is None else found + bias
+
+
 @does(operations.bmm)
 def bmm(input: Any, mat2: Any) -> Tensor:
     """The products of the matrices of a sparse batch with those of a dense one, as a dense batch:
@@ -95,6 +105,7 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
     return beta * input + alpha * matmul(mat1, mat2)
 
 
+@on_entries
 def sampled_addmm(input: SparseTensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1,
                   alpha: Any = 1) -> SparseTensor:
     """beta * input + alpha * (mat1 @ mat2) at the positions of a sparse matrix, and there alone.
@@ -146,7 +157,7 @@ def is_number(value: Any) -> bool:
         not isinstance(value, SparseTensor) and value.ndim == 0)
 
 
-@does(operations.mul)
+@does(operations.mul, layouts=True)
 def mul(input: Any, other: Any) -> Any:
     """A sparse tensor times a number, a dense tensor that is broadcast to its shape, or a sparse
     one of its shape: at the positions that both have.
@@ -164,10 +175,11 @@ def mul(input: Any, other: Any) -> Any:
     except RuntimeError:
         raise RuntimeError(f"mul: expected a number or a dense tensor of shape "
                            f"{tuple(input.shape)}, got {tuple(other.shape)}") from None
-    input = input.coalesce()
+    input = input.merged()
     return input.with_values(input._values_ * other[tuple(input._indices_)])
 
 
+@on_entries
 def product_of_elements(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     """The products of the values at the positions that two sparse tensors share."""
     if a.shape != b.shape:
@@ -191,7 +203,7 @@ def places_in(b: SparseTensor, a: SparseTensor) -> tuple[Tensor, Tensor]:
     return held[places] == wanted, places
 
 
-@does(operations.div)
+@does(operations.div, layouts=True)
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     """A sparse tensor divided by a number."""
     if not isinstance(input, SparseTensor) or not is_number(other) or rounding_mode is not None:
@@ -202,7 +214,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 def on_values(name: str) -> Any:
     """An operation that leaves zeros as they are, on the values."""
     def function(input: SparseTensor) -> SparseTensor:
-        input = input.coalesce()
+        input = input.merged()
         return input.with_values(getattr(input._values_, name)())
     return function
 
@@ -211,8 +223,7 @@ def on_values(name: str) -> Any:
 def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum of all elements, or the sums over some sparse dims, as a sparse tensor.
 
-    Raises: TypeError for keepdim and dims that are not sparse, IndexError, RuntimeError for a dense
-    tensor.
+    Raises: TypeError for dims that are not sparse, IndexError, RuntimeError for a dense tensor.
     """
     require_sparse("sparse.sum", input)
     values = input._values_ if dtype is None else input._values_.to(dtype)
@@ -220,14 +231,20 @@ def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: A
     if any(not -input.ndim <= d < input.ndim for d in dims):
         raise IndexError(f"sum: a dim of {list(dims)} is out of range for {input.ndim} dims")
     gone = {d % input.ndim for d in dims}
-    if dim is None or len(gone) == input.ndim:
+    if dim is None or len(gone) == input.ndim and not keepdim:
         return values.sum()
     kept = [d for d in range(input.sparse_dim()) if d not in gone]
-    if keepdim or any(d >= input.sparse_dim() for d in gone) or not kept:
-        raise TypeError("sum of a sparse tensor takes sparse dims, not all of them, and no "
-                        "keepdim; to_dense() gives a dense tensor")
-    shape = [size for d, size in enumerate(input.shape) if d not in gone]
-    return SparseTensor.of(input._indices_[kept], values, shape).coalesce()
+    if any(d >= input.sparse_dim() for d in gone) or not kept:
+        raise TypeError("sum of a sparse tensor takes sparse dims, and not all of them; to_dense() "
+                        "gives a dense tensor")
+    if keepdim:
+        places = input._indices_.clone()
+        places[list(gone)] = 0
+        shape = [1 if d in gone else size for d, size in enumerate(input.shape)]
+    else:
+        places = input._indices_[kept]
+        shape = [size for d, size in enumerate(input.shape) if d not in gone]
+    return SparseTensor.of(places, values, shape).coalesce()
 
 
 # ---- softmax -------------------------------------------------------------------------------------
@@ -267,32 +284,42 @@ def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor
     return found.with_values(found._values_.exp())
 
 
-@does(operations.pow)
+@does(operations.pow, layouts=True)
 def pow(input: SparseTensor, exponent: Any) -> SparseTensor:
     """The elements to a power. Raises: TypeError unless it is a number above 0."""
     if isinstance(exponent, Tensor) or isinstance(input, Number) or not exponent > 0:
         raise refuse("pow", input, exponent)
-    input = input.coalesce()
+    input = input.merged()
     return input.with_values(input._values_ ** exponent)
 
 
-@does(operations.norm)
+@does(operations.norm, layouts=True)
 def norm(input: SparseTensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, *,
          dtype: Any = None) -> Tensor:
     """The norm of all elements. Raises: TypeError for dims."""
     if dim is not None or keepdim:
         raise TypeError("norm over dims is not supported for sparse tensors; to_dense() gives a "
                         "dense one")
-    return input.coalesce()._values_.norm(p, dtype=dtype)
+    return input.merged()._values_.norm(p, dtype=dtype)
 
 
-@does(operations.any)
+@does(operations.any, layouts=True)
 def any_of(input: SparseTensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether an element is not zero. Raises: TypeError for dims."""
     if dim is not None or keepdim:
         raise TypeError("any over dims is not supported for sparse tensors; to_dense() gives a "
                         "dense one")
-    return input.coalesce()._values_.any()
+    return input.merged()._values_.any()
+
+
+@does(operations.ones_like, layouts=True)
+def ones_like(input: SparseTensor, **kwargs: Any) -> SparseTensor:
+    """Ones at the positions of a matrix by rows or columns, as in PyTorch. Raises: TypeError."""
+    if not isinstance(input, CompressedTensor) or any(
+            kwargs[name] is not None for name in kwargs.keys() - {"dtype", "requires_grad"}):
+        raise refuse("ones_like", input)
+    values = input._values_.new_ones(input._nnz(), dtype=kwargs.get("dtype"))
+    return input.with_values(values).requires_grad_(bool(kwargs.get("requires_grad")))
 
 
 @does(operations.zeros_like, operations.empty_like)
@@ -308,17 +335,18 @@ def zeros_like(input: SparseTensor, **kwargs: Any) -> SparseTensor:
     return made.requires_grad_(bool(kwargs.get("requires_grad")))
 
 
-for _operation in (
-        operations.neg, operations.abs, operations.sqrt, operations.square, operations.sin,
-        operations.sinh, operations.tan, operations.tanh, operations.asin, operations.asinh,
-        operations.atan, operations.atanh, operations.relu, operations.sign, operations.sgn,
-        operations.expm1, operations.log1p, operations.erf, operations.erfinv, operations.deg2rad,
-        operations.rad2deg, operations.floor, operations.ceil, operations.round, operations.trunc,
-        operations.isnan, operations.isinf, operations.nan_to_num):
-    does(_operation)(on_values(name_of(_operation)))
-does(operations.t)(SparseTensor.t)
-does(operations.to)(SparseTensor.to)
-does(operations.clone)(SparseTensor.clone)
+ON_VALUES = [name_of(_operation) for _operation in (
+    operations.neg, operations.abs, operations.sqrt, operations.square, operations.sin,
+    operations.sinh, operations.tan, operations.tanh, operations.asin, operations.asinh,
+    operations.atan, operations.atanh, operations.relu, operations.sign, operations.sgn,
+    operations.expm1, operations.log1p, operations.erf, operations.erfinv, operations.deg2rad,
+    operations.rad2deg, operations.floor, operations.ceil, operations.round, operations.trunc,
+    operations.isnan, operations.isinf, operations.nan_to_num)]
+for _name in ON_VALUES:
+    does(_name, layouts=True)(on_values(_name))
+does(operations.t, layouts=True)(lambda input: input.t())
+does(operations.to, layouts=True)(SparseTensor.to)
+does(operations.clone, layouts=True)(SparseTensor.clone)
 
 
 # ---- in place ------------------------------------------------------------------------------------
@@ -335,11 +363,19 @@ def in_place(name: str, function: Any) -> Any:
     return write
 
 
-for _name, _function in (("mul_", mul), ("div_", div)):
-    does(_name)(in_place(_name, _function))
+def copied(input: SparseTensor, src: Any, non_blocking: bool = False) -> SparseTensor:
+    """`src` in the dtype of `input`. Raises: TypeError for a dense one."""
+    if not isinstance(src, SparseTensor):
+        raise refuse("copy_", input, src)
+    return src.to(input.dtype).clone()
 
 
-@does("add_")
+for _name, _function in (*((f"{name}_", on_values(name)) for name in ON_VALUES),
+                         ("mul_", mul), ("div_", div), ("copy_", copied)):
+    does(_name, layouts=True)(in_place(_name, _function))
+
+
+@does("add_", layouts=True)
 def add_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """input + alpha * other, put into `input`: of a dense one only what `other` has is written.
 
@@ -352,7 +388,7 @@ def add_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     return input.index_put_(tuple(other._indices_), other._values_ * alpha, accumulate=True)
 
 
-@does("sub_")
+@does("sub_", layouts=True)
 def sub_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """input - alpha * other, put into `input`: see `add_`."""
     return add_(input, other, alpha=-alpha)

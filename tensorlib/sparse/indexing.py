@@ -7,6 +7,7 @@ import tensorlib
 from tensorlib import Tensor, arange, cat, repeat_interleave, searchsorted
 from tensorlib._core.base.shape import wrap
 from tensorlib.ops.late import operations
+from tensorlib.sparse.compressed import CompressedTensor
 from tensorlib.sparse.dispatch import does, refuse
 from tensorlib.sparse.tensor import SparseTensor
 
@@ -170,7 +171,7 @@ def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
                                 places[dim:]]), input._values_, shape, input.is_coalesced())
 
 
-@does(operations.permute)
+@does(operations.permute, layouts=True)
 def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
     """The tensor with its dims in another order: sparse ones among themselves, and dense ones.
 
@@ -182,12 +183,14 @@ def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
     if sorted(order) != list(range(input.ndim)) or any(d >= sparse for d in order[:sparse]):
         raise RuntimeError(f"permute: {tuple(given)} is not an order of {sparse} sparse and "
                            f"{input.dense_dim()} dense dims, each among themselves")
+    if isinstance(input, CompressedTensor):
+        return input if order == [0, 1] else input.t()
     values = input._values_.permute(0, *[d - sparse + 1 for d in order[sparse:]])
     return SparseTensor.of(input._indices_[order[:sparse]], values,
                            [input.shape[d] for d in order])
 
 
-@does(operations.movedim)
+@does(operations.movedim, layouts=True)
 def movedim(input: SparseTensor, source: Any, destination: Any) -> SparseTensor:
     """The tensor with the dims at `source` at `destination`, as `permute`."""
     pairs = [[wrap("movedim", d, input.ndim) for d in ([x] if isinstance(x, int) else x)]
@@ -200,7 +203,7 @@ def movedim(input: SparseTensor, source: Any, destination: Any) -> SparseTensor:
     return permute(input, *order)
 
 
-@does(operations.transpose, operations.swapaxes)
+@does(operations.transpose, operations.swapaxes, layouts=True)
 def transpose(input: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
     """The tensor with two dims exchanged, as `permute`."""
     order = list(range(input.ndim))
@@ -209,13 +212,14 @@ def transpose(input: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
     return permute(input, *order)
 
 
-@does(operations.adjoint)
+@does(operations.adjoint, layouts=True)
 def adjoint(input: SparseTensor) -> SparseTensor:
     """The matrix, or each matrix of a batch, transposed and conjugate."""
     return conj(transpose(input, -2, -1))
 
 
-@does(operations.conj, operations.conj_physical, operations.resolve_conj, operations.resolve_neg)
+@does(operations.conj, operations.conj_physical, operations.resolve_conj, operations.resolve_neg,
+      layouts=True)
 def conj(input: SparseTensor) -> SparseTensor:
     """The conjugates of the elements."""
     return input.with_values(input._values_.conj())

@@ -6,16 +6,19 @@ from typing import Any
 import numpy as np
 
 import tensorlib
-from tensorlib import Tensor, empty, no_grad, sparse_coo
+from tensorlib import (
+    Tensor, empty, get_default_dtype, no_grad, sparse_coo, sparse_csc, sparse_csr,
+)
+from tensorlib._core.arrays.printing import elements_text, with_suffixes
 
 
 class SparseTensor(Tensor, dispatches=False):
     """A tensor of which the elements at `indices` have `values`, and all others are zero.
 
-    It is made by `sparse_coo_tensor`, `sparse_csr_tensor`, `sparse_csc_tensor` and
-    `Tensor.to_sparse`. Its values are a Tensor, whose place in the graph is that of the sparse
-    tensor. It has the operations in `functions.py` and `indexing.py`; others raise TypeError, and
-    `to_dense()` is the way to them.
+    It is made by `sparse_coo_tensor` and `Tensor.to_sparse`; `CompressedTensor` has matrices in
+    order of rows or columns. Its values are a Tensor, whose place in the graph is that of the
+    sparse tensor. It has the operations in `functions.py` and `indexing.py`; others raise
+    TypeError, and `to_dense()` is the way to them.
     """
 
     _indices_: Tensor
@@ -138,14 +141,29 @@ class SparseTensor(Tensor, dispatches=False):
         """A tensor with the same positions and other values."""
         return SparseTensor.of(self._indices_, values, self.shape, self._is_coalesced_)
 
+    def merged(self):
+        """The tensor with each position once: `coalesce()`."""
+        return self.coalesce()
+
     def crow_indices(self) -> Tensor:
-        """Where the entries of each row begin, and the end of the last, in order of rows."""
-        rows = self.matrix("crow_indices").coalesce()._indices_[0]
-        return tensorlib.searchsorted(rows, tensorlib.arange(self.shape[0] + 1))
+        """Raises RuntimeError: `to_sparse_csr().crow_indices()` gives them."""
+        return self._compressed_part("crow_indices", "to_sparse_csr")
 
     def col_indices(self) -> Tensor:
-        """The columns of the entries, in order of rows."""
-        return self.matrix("col_indices").coalesce()._indices_[1]
+        """Raises RuntimeError: `to_sparse_csr().col_indices()` gives them."""
+        return self._compressed_part("col_indices", "to_sparse_csr")
+
+    def ccol_indices(self) -> Tensor:
+        """Raises RuntimeError: `to_sparse_csc().ccol_indices()` gives them."""
+        return self._compressed_part("ccol_indices", "to_sparse_csc")
+
+    def row_indices(self) -> Tensor:
+        """Raises RuntimeError: `to_sparse_csc().row_indices()` gives them."""
+        return self._compressed_part("row_indices", "to_sparse_csc")
+
+    def _compressed_part(self, name, maker):
+        raise RuntimeError(f"{name}: expected a sparse matrix by rows or columns, got "
+                           f"{self.layout}; {maker}() makes one")
 
     def matrix(self, name: str):
         """The tensor itself. Raises: RuntimeError unless it is a matrix of numbers."""
@@ -164,19 +182,33 @@ class SparseTensor(Tensor, dispatches=False):
         flat = values.new_zeros((count, *sizes[sparse:]))
         return flat.index_add(0, self.flat(), values).reshape(sizes)
 
-    def to_sparse(self, *args: Any, **kwargs: Any):
+    def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None):
+        """The tensor in a layout: `sparse_coo` (by default), `sparse_csr` or `sparse_csc`.
+
+        Raises: RuntimeError for other layouts, and for those of matrices if it is none.
+        """
+        return tensorlib.sparse.compressed.in_layout(self, layout)
+
+    def to_sparse_coo(self):
         """The tensor itself."""
         return self
 
-    to_sparse_coo = to_sparse
-
     def to_sparse_csr(self):
-        """The tensor with its entries in order of rows: `crow_indices` and `col_indices`."""
-        return self.matrix("to_sparse_csr").coalesce()
+        """The matrix with its entries in order of rows."""
+        return self.to_sparse(layout=sparse_csr)
+
+    def to_sparse_csc(self):
+        """The matrix with its entries in order of columns."""
+        return self.to_sparse(layout=sparse_csc)
 
     def detach(self):
         """The tensor outside of the graph."""
         return self.with_values(self._values_.detach())
+
+    def detach_(self):
+        """The tensor itself, outside of the graph from now on."""
+        self._values_ = self._values_.detach()
+        return self
 
     def clone(self, **kwargs: Any):
         """A copy, which is part of the graph."""
@@ -236,6 +268,22 @@ class SparseTensor(Tensor, dispatches=False):
         """Dense zeros of the values' dtype."""
         return self._values_.new_zeros(*size, **options)
 
+    def new_ones(self, *size: Any, **options: Any) -> Tensor:
+        """Dense ones of the values' dtype."""
+        return self._values_.new_ones(*size, **options)
+
+    def new_full(self, *args: Any, **options: Any) -> Tensor:
+        """A dense tensor of one number, of the values' dtype."""
+        return self._values_.new_full(*args, **options)
+
+    def new_empty(self, *size: Any, **options: Any) -> Tensor:
+        """A dense tensor of the values' dtype whose elements are not set."""
+        return self._values_.new_empty(*size, **options)
+
+    def new_tensor(self, data: Any, **options: Any) -> Tensor:
+        """A dense tensor of `data`, of the values' dtype."""
+        return self._values_.new_tensor(data, **options)
+
     def zero_(self):
         """The tensor itself, without entries from now on."""
         self._indices_, self._values_ = self._indices_[:, :0], self._values_.detach()[:0]
@@ -258,13 +306,28 @@ class SparseTensor(Tensor, dispatches=False):
 
     # ---- for Python ------------------------------------------------------------------------------
 
+    def _shown_parts(self):
+        """The names and the elements of what `repr` shows."""
+        return ("indices", self._indices_), ("values", self._values_)
+
     def __repr__(self) -> str:
-        values = self._values_
-        last = ", requires_grad=True" if values.requires_grad and values.is_leaf else ""
-        first, second = "tensor(indices=", "       values="
-        return (f"{first}{self._indices_._text(len(first))},\n"
-                f"{second}{values.detach()._text(len(second))},\n       "
-                f"size={tuple(self.shape)}, nnz={self._nnz()}, layout={self.layout}{last})")
+        dtype, default = self.dtype, get_default_dtype()
+        suffixes = [f"size={tuple(self.shape)}", f"nnz={self._nnz()}"]
+        if dtype.name not in (default.name, default.to_complex().name, "int64", "bool"):
+            suffixes.append(f"dtype={dtype}")
+        suffixes.append(f"layout={self.layout}")
+        if self.grad_fn is not None:
+            suffixes.append(f"grad_fn=<{self.grad_fn.name()}>")
+        elif self.requires_grad:
+            suffixes.append("requires_grad=True")
+        start = " " * len("tensor(")
+        parts = f",\n{start}".join(part_text(name, x.detach(), len(start))
+                                   for name, x in self._shown_parts())
+        if self.layout is sparse_coo:            # whose sizes begin a line of their own
+            parts += f",\n{start}{suffixes.pop(0)}"
+        return with_suffixes(f"tensor({parts}", suffixes, len(start))
+
+    __format__ = object.__format__
 
     def numpy(self, *args: Any, **kwargs: Any):
         """Raises TypeError: `to_dense().numpy()` and `sparse.to_scipy` give arrays."""
@@ -286,3 +349,10 @@ class SparseTensor(Tensor, dispatches=False):
     def __reduce_ex__(self, protocol: Any):
         return SparseTensor.of, (self._indices_, self._values_.detach(), tuple(self.shape),
                                  self._is_coalesced_)
+
+
+def part_text(name: str, x: Tensor, indent: int) -> str:
+    """Positions or values as `repr` shows them: without their dtype."""
+    first = f"{name}=tensor("
+    return first + (elements_text(x, indent + len(first)) if x.numel() else
+                    f"[], size={tuple(x.shape)}") + ")"

@@ -151,7 +151,7 @@ def _of_tensor(x, name):
     """The device, the layout or the strides of a Tensor, for which dims of size 1 do not count."""
     if name != "stride":
         return getattr(x, name)
-    return () if x.is_sparse else tuple(
+    return () if x.layout is not tl.strided else tuple(
         step for step, size in zip(x.stride(), x.shape) if size != 1)
 
 

@@ -200,10 +200,13 @@ def test_sparse_tensors(sender, receiver, coalesced, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("convert", ["to_sparse_csr", "to_sparse_csc"])
-def test_sparse_tensors_of_rows_and_columns(convert, tmp_path):
-    x = torch.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]])
-    assert sent(getattr(x, convert)(), torch, tl, tmp_path).to_dense().tolist() == x.tolist()
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+@pytest.mark.parametrize("sender, receiver", [(tl, torch), (torch, tl)], ids=["to", "from"])
+def test_sparse_tensors_of_rows_and_columns(layout, sender, receiver, tmp_path):
+    x = sender.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]])
+    found = sent(getattr(x, f"to_sparse_{layout}")(), sender, receiver, tmp_path)
+    assert found.layout is getattr(receiver, f"sparse_{layout}")
+    assert found.to_dense().tolist() == x.tolist()
 
 
 def test_files_load_onto_meta(tmp_path):

@@ -190,7 +190,7 @@ def test_sparse_tensors_of_each_layout():
     for layout, bounds, others in (("csr", (0, 1, 2), (2, 0)), ("csc", (0, 0, 1, 2), (1, 0))):
         found = load(sparse(f"torch.sparse_{layout}", 2, (len(bounds),), (2,)), longs(*bounds),
                      longs(*others), PAIR)
-        assert found.to_dense().tolist() == (
+        assert found.layout is getattr(tl, f"sparse_{layout}") and found.to_dense().tolist() == (
             [[0, 0, 1], [2, 0, 0]] if layout == "csr" else [[0, 0, 2], [0, 1, 0]])
 
 

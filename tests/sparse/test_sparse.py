@@ -23,7 +23,7 @@ def a():
 
 
 def same(x, wanted):
-    assert np.allclose((x.to_dense() if x.is_sparse else x).detach().numpy(), wanted)
+    assert np.allclose(x.to_dense().detach().numpy(), wanted)
 
 
 def test_entries_are_in_order_and_added_up_once_coalesced(a):
@@ -43,25 +43,27 @@ def test_forms_of_a_dense_tensor():
     b = x.to_sparse()
     same(b, DENSE)
     assert tl.equal(b.to_sparse_csr().to_dense(), x)
-    rows = tl.tensor([[0.0, 0.0], [1.0, 2.0]]).to_sparse(1)
-    assert rows.indices().tolist() == [[1]] and rows.values().tolist() == [[1.0, 2.0]]
-    csr = tl.sparse_csr_tensor(b.crow_indices(), b.col_indices(), b.values(), (5, 7))
+    pair = tl.tensor([[0.0, 0.0], [1.0, 2.0]]).to_sparse(1)
+    assert pair.indices().tolist() == [[1]] and pair.values().tolist() == [[1.0, 2.0]]
+    rows = b.to_sparse_csr()
+    csr = tl.sparse_csr_tensor(rows.crow_indices(), rows.col_indices(), rows.values(), (5, 7))
     same(csr, DENSE)
-    assert tl.equal(csr.values(), b.values()) and tl.equal(csr.indices(), b.indices())
+    assert tl.equal(csr.values(), b.values())
+    assert tl.equal(csr.to_sparse().indices(), b.indices())
     unsorted = tl.tensor([2.0, 3.0, 4.0], requires_grad=True)
     (tl.sparse_csr_tensor([0, 3], [1, 0, 1], unsorted).values() * tl.tensor([1.0, 5.0])
      ).sum().backward()                              # positions in order, and each there once
     assert unsorted.grad.tolist() == [5.0, 1.0, 5.0]
     assert x.to_dense() is x
-    turned = tl.tensor(np.ascontiguousarray(DENSE.T)).to_sparse()
+    turned = tl.tensor(np.ascontiguousarray(DENSE.T)).to_sparse_csr()
     same(tl.sparse_csc_tensor(turned.crow_indices(), turned.col_indices(), turned.values()), DENSE)
     with pytest.raises(RuntimeError, match="7 columns do not fit"):
         tl.sparse_csc_tensor(turned.crow_indices(), turned.col_indices(), turned.values(), (7, 5))
-    rows = tl._convert_indices_from_coo_to_csr(b.indices()[0], 5, out_int32=True)
-    assert rows.dtype is tl.int32 and tl.equal(rows.long(), b.crow_indices())
+    begins = tl._convert_indices_from_coo_to_csr(b.indices()[0], 5, out_int32=True)
+    assert begins.dtype is tl.int32 and tl.equal(begins.long(), csr.crow_indices())
     for transpose, expected in ((False, b.indices()), (True, b.indices().flip(0))):
         assert tl.equal(expected, tl._convert_indices_from_csr_to_coo(
-            b.crow_indices(), b.col_indices(), transpose=transpose))
+            csr.crow_indices(), csr.col_indices(), transpose=transpose))
     with pytest.raises(RuntimeError, match="vector of rows"):
         tl._convert_indices_from_coo_to_csr(tl.ones(2, 2, dtype=tl.int64), 5)
     for wrong in (float("inf"), 1.0, True, "1"):
@@ -205,7 +207,7 @@ def test_positions_are_checked():
     lambda a: tl.cat([a, a.to_dense()]), lambda a: a ** -1, lambda a: a.norm(dim=1),
     lambda a: a + 1, lambda a: a.numpy(), lambda a: a.tolist(),
     lambda a: np.asarray(a), lambda a: a.zero_().exp_(), lambda a: tl.ones(5, 7).mul_(a),
-    lambda a: tl.nn.functional.linear(a, a)])
+    lambda a: tl.nn.functional.softplus(a)])
 def test_what_is_not_there_says_so_and_names_to_dense(a, call):
     with pytest.raises(TypeError, match="not supported for (dense and )?sparse"):
         call(a)
@@ -222,7 +224,7 @@ def test_copies_and_pickles(a):
     for b in (copy.deepcopy(a), pickle.loads(pickle.dumps(a)), a.clone(), a.detach()):
         assert isinstance(b, SparseTensor)
         same(b, DENSE)
-    assert "nnz=12, layout=tensorlib.sparse_coo" in repr(a)
+    assert "nnz=12, dtype=tensorlib.float64,\n       layout=tensorlib.sparse_coo" in repr(a)
     lines = repr(tl.eye(30).to_sparse()).splitlines()      # elements lie below each other
     assert lines[0].startswith("tensor(indices=tensor([[ 0,") and lines[1].find("14,") == 24
     assert lines[6].startswith("       values=tensor([1.,") and lines[7].find("1.,") == 22
@@ -369,3 +371,30 @@ def test_matrices_of_a_batch_are_transposed():
     dense = tl.arange(12.0).reshape(2, 3, 2).relu()
     assert tl.equal(dense.to_sparse_coo().mT.to_dense(), dense.mT)
     assert tl.equal(dense[1].to_sparse().mT.to_dense(), dense[1].mT)
+
+
+WRITING = [name for name in dir(tl.Tensor) if name[-1] == "_" and name[0] != "_"]
+
+
+@pytest.mark.parametrize("layout", [tl.sparse_coo, tl.sparse_csr], ids=str)
+@pytest.mark.parametrize("name", WRITING)
+def test_what_writes_in_place_writes_or_is_refused(name, layout):
+    x = tl.tensor([[0.0, 0.5], [0.25, 0.0]])
+    for args in ((), (1,), (0.5,), (0, 1), (x,), (x.to_sparse(),)):
+        a, dense = x.to_sparse(layout=layout), x.clone()
+        try:
+            found = getattr(a, name)(*args)
+        except (TypeError, RuntimeError, NotImplementedError, AttributeError, IndexError):
+            assert tl.equal(a.to_dense(), x)
+            continue
+        getattr(dense, name)(*[y.to_dense() if isinstance(y, tl.Tensor) else y for y in args])
+        assert found is a and tl.equal(a.to_dense(), dense), args
+        assert found.layout is layout
+
+
+@pytest.mark.parametrize("name", [x for x in WRITING if x not in ("add_", "sub_", "subtract_")])
+def test_a_dense_tensor_is_not_written_from_a_sparse_one(name):
+    x = tl.ones(2, 2)
+    with pytest.raises((TypeError, RuntimeError)):
+        getattr(x, name)(tl.eye(2).to_sparse())
+    assert tl.equal(x, tl.ones(2, 2))

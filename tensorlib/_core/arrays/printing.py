@@ -175,7 +175,11 @@ def text(self, left=0):
         suffixes.append(f"grad_fn=<{self.grad_fn.name()}>")
     elif self.requires_grad:
         suffixes.append("requires_grad=True")
-    out = f"{name}({body}"
+    return with_suffixes(f"{name}({body}", suffixes, indent, left)
+
+
+def with_suffixes(out, suffixes, indent, left=0):
+    """A text with suffixes, of which each goes on a line of its own where the last one is full."""
     column = len(out) - out.rfind("\n") + 1 + (0 if "\n" in out else left)
     for suffix in suffixes:
         if column + len(suffix) + 2 > options.linewidth:

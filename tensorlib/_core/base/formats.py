@@ -19,7 +19,7 @@ class Format:
 
 
 class layout(Format):
-    """The layout of a tensor: `strided`, or `sparse_coo` (docs/sparse.md)."""
+    """The layout of a tensor: `strided`, or one of sparse tensors (docs/sparse.md)."""
 
     __slots__ = ()
 
@@ -32,10 +32,9 @@ class memory_format(Format):
 
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
-
-# layouts that no tensor has, for libraries that compare with them
-sparse_bsc, sparse_bsr = layout("sparse_bsc"), layout("sparse_bsr")
 sparse_csc, sparse_csr = layout("sparse_csc"), layout("sparse_csr")
+# layouts of blocks, which no tensor has, for libraries that compare with them
+sparse_bsc, sparse_bsr = layout("sparse_bsc"), layout("sparse_bsr")
 contiguous_format = legacy_contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")

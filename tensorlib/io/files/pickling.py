@@ -73,9 +73,9 @@ class Pickler(pickle._Pickler):  # type: ignore[name-defined,misc]
             return Name("torch", "device"), ("cpu",)
         if kind is tl.layout:
             return Name("torch.serialization", "_get_layout"), (f"torch.{value.name}",)
-        if isinstance(value, Tensor) and value.layout is tl.sparse_coo:
-            parts = value._indices(), value._values().detach(), value.size(), value.is_coalesced()
-            return Name("torch._utils", "_rebuild_sparse_tensor"), (value.layout, parts)
+        if isinstance(value, Tensor) and value.layout is not tl.strided:
+            rebuild = Name("torch._utils", "_rebuild_sparse_tensor")
+            return rebuild, (value.layout, sparse_parts(value))
         if kind is Tensor or not isinstance(value, Tensor) or (
                 kind.__reduce_ex__ is not DEFAULT_REDUCE):
             return NotImplemented
@@ -128,6 +128,15 @@ class Pickler(pickle._Pickler):  # type: ignore[name-defined,misc]
 def rebuilder(x: Tensor) -> Name:
     """The function of PyTorch's that makes a tensor of its storage, by the dtype."""
     return Name("torch._utils", f"_rebuild_tensor_v{3 if x.dtype.name in UNTYPED else 2}")
+
+
+def sparse_parts(x: Any) -> tuple[Any, ...]:
+    """What PyTorch rebuilds a sparse tensor from."""
+    if x.layout is tl.sparse_coo:
+        return x._indices(), x._values().detach(), x.size(), x.is_coalesced()
+    bounds = (x.crow_indices(), x.col_indices()) if x.layout is tl.sparse_csr else (
+        x.ccol_indices(), x.row_indices())
+    return (*bounds, x.values().detach(), x.size())
 
 
 def dtype_name(dtype: tl.dtype) -> Name:

@@ -140,7 +140,7 @@ tl.ones(2, 3).to_device("meta").shape
 # ---- Tensor.sparse_mask
 mask = tl.eye(2).to_sparse()
 tl.tensor([[1.0, 2.0], [3.0, 4.0]]).sparse_mask(mask).values()
-# ---- Tensor.to_sparse Tensor.to_sparse_coo Tensor.to_sparse_csr
+# ---- Tensor.to_sparse Tensor.to_sparse_coo Tensor.to_sparse_csc Tensor.to_sparse_csr
 tl.tensor([[0.0, 2.0], [3.0, 0.0]]).NAME()
 # ---- Tensor.tolist
 tl.tensor([[1, 2], [3, 4]]).tolist()
@@ -188,11 +188,11 @@ z
 # ---- Tensor.is_cpu Tensor.is_meta
 tl.ones(2).NAME, tl.ones(2, device="meta").NAME
 # ---- Tensor.is_cuda Tensor.is_ipu Tensor.is_mkldnn Tensor.is_mps Tensor.is_mtia Tensor.is_nested
-# ---- Tensor.is_quantized Tensor.is_sparse_csr Tensor.is_vulkan Tensor.is_xla Tensor.is_xpu
+# ---- Tensor.is_quantized Tensor.is_vulkan Tensor.is_xla Tensor.is_xpu
 tl.ones(2).NAME
-# ---- Tensor.is_sparse
+# ---- Tensor.is_sparse Tensor.is_sparse_csr
 x = tl.eye(2)
-x.is_sparse, x.to_sparse().is_sparse
+x.NAME, x.to_sparse().NAME, x.to_sparse_csr().NAME
 # ---- Tensor.is_leaf
 x = tl.ones(2, requires_grad=True)
 x.is_leaf, (2 * x).is_leaf
@@ -239,6 +239,9 @@ tl.NAME([1, 0, 2])
 tl.NAME([1, 2.5])
 # ---- sparse_csr_tensor
 m = tl.sparse_csr_tensor([0, 2, 3], [0, 2, 1], [1.0, 2.0, 3.0], size=(2, 3))
+m.to_dense()
+# ---- sparse_compressed_tensor
+m = tl.sparse_compressed_tensor([0, 2, 3], [0, 2, 1], [1.0, 2.0, 3.0], layout=tl.sparse_csc)
 m.to_dense()
 # ---- spmm dsmm hsmm
 m = tl.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
