@@ -69,6 +69,29 @@ cdef inline void fetch(const volatile int64_t* places, Py_ssize_t i, Py_ssize_t 
             __builtin_prefetch(table + place * n + j)
 
 
+cdef inline void add_numbers(Entries* of, const floating* values, const floating* x,
+                             floating* y) noexcept nogil:
+    """The same of a vector x, with the sum of a row in a register"""
+    cdef Py_ssize_t e = 0
+    cdef const volatile int64_t* rows = of.rows
+    cdef const volatile int64_t* columns = of.columns
+    cdef int64_t row, column
+    cdef floating total
+    while e < of.count:
+        row = rows[e]
+        total = y[row] if 0 <= row < of.n else 0
+        while True:
+            column = columns[e]
+            if not (0 <= row < of.n and 0 <= column < of.m):
+                of.refused = 1
+                return
+            total += values[e] * x[column]
+            e += 1
+            if e == of.count or rows[e] != row:
+                break
+        y[row] = total
+
+
 cdef void add_entries(Entries* of, const floating* values, const floating* x,
                       floating* y) noexcept nogil:
     """y[rows[e]] += values[e] * x[columns[e]], for as many entries at once as share a row"""
@@ -78,6 +101,9 @@ cdef void add_entries(Entries* of, const floating* values, const floating* x,
     cdef const volatile int64_t* columns = of.columns
     cdef int64_t row, column
     cdef bint far = of.m * width * <Py_ssize_t>sizeof(floating) > NEAR
+    if width == 1:
+        add_numbers(of, values, x, y)
+        return
     while e < of.count:
         row, n = rows[e], 0
         while True:

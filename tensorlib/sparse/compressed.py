@@ -4,8 +4,8 @@ from functools import wraps
 from typing import Any
 
 from tensorlib import (
-    Tensor, arange, no_grad, repeat_interleave, searchsorted, sparse_coo, sparse_csc, sparse_csr,
-    stack,
+    Tensor, arange, equal, int64, no_grad, repeat_interleave, searchsorted, sparse_coo, sparse_csc,
+    sparse_csr, stack,
 )
 from tensorlib.sparse.tensor import SparseTensor
 
@@ -24,15 +24,23 @@ class CompressedTensor(SparseTensor, dispatches=False):
     _dim_: int                   # 0: in order of rows, 1: of columns
     _bounds_: Tensor
     _others_: Tensor
+    _found_: Tensor | None       # the positions, once they were asked for
 
     @classmethod
     def by(cls, dim: int, bounds: Tensor, others: Tensor, values: Tensor, shape: Any):
         """The matrix with these entries in order of a dim, which are not checked."""
-        lines = repeat_interleave(arange(len(bounds) - 1), bounds[1:] - bounds[:-1])
-        found = [lines, others.to(lines.dtype)]
-        made = cls.of(stack(found if dim == 0 else found[::-1]), values, shape, True)
-        made._dim_, made._bounds_, made._others_ = dim, bounds, others
+        made = cls.bare(values, shape)
+        made._dim_, made._bounds_, made._others_, made._found_ = dim, bounds, others, None
         return made
+
+    @property
+    def _indices_(self) -> Tensor:
+        """The positions, (2, entries), in the order of the entries."""
+        if self._found_ is None:
+            counts = (self._bounds_[1:] - self._bounds_[:-1]).to(int64)
+            pair = [repeat_interleave(arange(len(counts)), counts), self._others_.to(int64)]
+            self._found_ = stack(pair if self._dim_ == 0 else pair[::-1])
+        return self._found_
 
     layout = property(lambda self: (sparse_csr, sparse_csc)[self._dim_],
                       doc="`sparse_csr` or `sparse_csc`.")
@@ -42,9 +50,14 @@ class CompressedTensor(SparseTensor, dispatches=False):
 
     def with_values(self, values: Tensor):
         """A matrix with the same positions and other values."""
-        made = type(self).of(self._indices_, values, self.shape, True)
-        made._dim_, made._bounds_, made._others_ = self._dim_, self._bounds_, self._others_
+        made = self.by(self._dim_, self._bounds_, self._others_, values, self.shape)
+        made._found_ = self._found_
         return made
+
+    def has_positions_of(self, other: SparseTensor) -> bool:
+        """Whether a matrix of the same shape and layout has the same positions."""
+        return all(x is y or equal(x, y) for x, y in (
+            (self._bounds_, other._bounds_), (self._others_, other._others_)))
 
     # ---- its entries -----------------------------------------------------------------------------
 
@@ -110,9 +123,8 @@ class CompressedTensor(SparseTensor, dispatches=False):
 
     def become(self, other: Any):
         """The matrix itself, with the entries of `other` from now on. Raises: RuntimeError."""
-        super().become(other)
-        found = in_layout(other, self.layout)
-        self._indices_, self._values_ = found._indices_, found._values_
+        found = in_layout(self.fitting(other), self.layout)
+        self._values_, self._found_ = found._values_, found._found_
         self._bounds_, self._others_ = found._bounds_, found._others_
         return self
 
@@ -144,7 +156,9 @@ def compressed(input: SparseTensor, dim: int) -> CompressedTensor:
         order = lines.argsort(stable=True)
         lines, others, values = lines[order], others[order], values[order]
     bounds = searchsorted(lines.contiguous(), arange(input.shape[dim] + 1))
-    return CompressedTensor.by(dim, bounds, others, values, input.shape)
+    made = CompressedTensor.by(dim, bounds, others, values, input.shape)
+    made._found_ = input._indices_ if dim == 0 else None
+    return made
 
 
 def in_layout(input: SparseTensor, layout: Any) -> SparseTensor:

@@ -4,8 +4,9 @@ from numbers import Number
 from typing import Any
 
 from tensorlib import (
-    Tensor, arange, cat, is_grad_enabled, repeat_interleave, searchsorted, zeros,
+    Tensor, arange, cat, full, int64, is_grad_enabled, repeat_interleave, searchsorted, zeros,
 )
+from tensorlib._core.products.sparse import merged_places
 from tensorlib.ops import registry
 from tensorlib.ops.late import name_of, operations
 from tensorlib.sparse.compressed import CompressedTensor, on_entries
@@ -127,7 +128,7 @@ def sampled_addmm(input: SparseTensor, mat1: Tensor, mat2: Tensor, *, beta: Any 
 
 # ---- sums and multiples --------------------------------------------------------------------------
 
-@does(operations.add)
+@does(operations.add, layouts=True)
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """input + alpha * other: sparse if both are, else dense. Raises: RuntimeError, TypeError."""
     if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
@@ -141,8 +142,24 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
         return input.to_dense() + other * alpha
     if input.sparse_dim() != other.sparse_dim():
         raise refuse("add", input, other)
-    return SparseTensor.of(cat([input._indices_, other._indices_], 1),
-                           cat([input._values_, other._values_ * alpha]), input.shape).coalesce()
+    terms = other._values_ if alpha == 1 else other._values_ * alpha
+    if input.layout is other.layout and input.has_positions_of(other):
+        return input.with_values(input._values_ + terms)
+    return union(input, other.with_values(terms))
+
+
+@on_entries
+def union(a: SparseTensor, b: SparseTensor) -> SparseTensor:
+    """The sum of two sparse tensors, which has the positions of both."""
+    a, b = a.coalesce(), b.coalesce()
+    size, *places = merged_places(a.flat(), b.flat())
+    indices = a._indices_.new_empty((a.sparse_dim(), size))
+    values = (a._values_.new_zeros(1) + b._values_.new_zeros(1)).new_zeros(
+        (size, *a._values_.shape[1:]))
+    for x, at in zip((a, b), places):
+        indices[:, at] = x._indices_
+        values = values.index_add(0, at, x._values_.to(values.dtype))
+    return SparseTensor.of(indices, values, a.shape, True)
 
 
 @does(operations.sub)
@@ -169,6 +186,9 @@ def mul(input: Any, other: Any) -> Any:
     if is_number(other):
         return input.with_values(input._values_ * other)
     if isinstance(other, SparseTensor):
+        if input.shape == other.shape and input.layout is other.layout and (
+                input.has_positions_of(other)):
+            return input.with_values(input._values_ * other._values_)
         return product_of_elements(input, other)
     try:
         other = other.expand(input.shape)
@@ -194,13 +214,10 @@ def product_of_elements(a: SparseTensor, b: SparseTensor) -> SparseTensor:
 
 
 def places_in(b: SparseTensor, a: SparseTensor) -> tuple[Tensor, Tensor]:
-    """Which positions of `a` are among those of `b`, which is coalesced, and where they are there.
-    """
-    wanted, held = a.flat(), b.flat()
-    if not held.shape[0]:
-        return wanted < 0, wanted
-    places = searchsorted(held, wanted).clamp(max=held.shape[0] - 1)
-    return held[places] == wanted, places
+    """Which positions of `a` are among those of `b`, and where they are there; of both in order."""
+    size, held, wanted = merged_places(b.flat(), a.flat())
+    places = full((size,), -1, dtype=int64).index_put((held,), arange(b._nnz()))[wanted]
+    return places >= 0, places
 
 
 @does(operations.div, layouts=True)
@@ -219,7 +236,7 @@ def on_values(name: str) -> Any:
     return function
 
 
-@does(operations.sum)
+@does(operations.sum, layouts=True)
 def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum of all elements, or the sums over some sparse dims, as a sparse tensor.
 
@@ -227,11 +244,19 @@ def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: A
     """
     require_sparse("sparse.sum", input)
     values = input._values_ if dtype is None else input._values_.to(dtype)
-    dims = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
+    if dim is None:
+        return values.sum()
+    return sum_over(input.with_values(values), [dim] if isinstance(dim, int) else dim, keepdim)
+
+
+@on_entries
+def sum_over(input: SparseTensor, dims: Any, keepdim: bool) -> Any:
+    """The sums over some sparse dims."""
+    values = input._values_
     if any(not -input.ndim <= d < input.ndim for d in dims):
         raise IndexError(f"sum: a dim of {list(dims)} is out of range for {input.ndim} dims")
     gone = {d % input.ndim for d in dims}
-    if dim is None or len(gone) == input.ndim and not keepdim:
+    if len(gone) == input.ndim and not keepdim:
         return values.sum()
     kept = [d for d in range(input.sparse_dim()) if d not in gone]
     if any(d >= input.sparse_dim() for d in gone) or not kept:

@@ -28,10 +28,17 @@ class SparseTensor(Tensor, dispatches=False):
     @classmethod
     def of(cls, indices: Tensor, values: Tensor, shape: Any, coalesced: bool = False):
         """The tensor with these entries, which are not checked."""
+        made = cls.bare(values, shape)
+        made._indices_, made._is_coalesced_ = indices, coalesced
+        return made
+
+    @classmethod
+    def bare(cls, values: Tensor, shape: Any):
+        """A tensor with values whose positions are yet to be set."""
         made = Tensor.__new__(cls)
         # what looks past the class finds a tensor without memory, and no wrong numbers
         Tensor.data.__set__(made, empty(tuple(shape), dtype=values.dtype, device="meta"))
-        made._indices_, made._values_, made._is_coalesced_ = indices, values, coalesced
+        made._values_ = values
         return made
 
     @classmethod
@@ -129,8 +136,11 @@ class SparseTensor(Tensor, dispatches=False):
         """The tensor with its positions in order, and values in one position added up."""
         if self._is_coalesced_:
             return self
-        kept, places = self.flat().unique(return_inverse=True)
-        values = self._values_
+        flat, values = self.flat(), self._values_
+        if flat.shape[0] and bool((flat[1:] >= flat[:-1]).all()):
+            kept, places = flat.unique_consecutive(return_inverse=True)
+        else:
+            kept, places = flat.unique(return_inverse=True)
         sums = values.new_zeros((kept.shape[0], *values.shape[1:])).index_add(0, places, values)
         rows = np.unravel_index(kept.numpy(), tuple(self.shape)[:self.sparse_dim()])
         indices = tensorlib.from_numpy(np.stack(rows).astype(np.int64).reshape(
@@ -295,14 +305,25 @@ class SparseTensor(Tensor, dispatches=False):
 
         Raises: RuntimeError for another shape or dtype, and where that is dense.
         """
+        found = self.fitting(other).to_sparse_coo()
+        self._indices_, self._values_ = found._indices_, found._values_
+        self._is_coalesced_ = found._is_coalesced_
+        return self
+
+    def fitting(self, other: Any):
+        """A sparse tensor of this shape and dtype. Raises: RuntimeError for what is none."""
         if not isinstance(other, SparseTensor) or (other.shape, other.dtype) != (
                 self.shape, self.dtype):
             raise RuntimeError("a sparse tensor can't be written in place with what is dense or of "
                                f"another shape or dtype: {tuple(self.shape)} {self.dtype} and "
                                f"{tuple(other.shape)} {other.dtype}")
-        self._indices_, self._values_ = other._indices_, other._values_
-        self._is_coalesced_ = other._is_coalesced_
-        return self
+        return other
+
+    def has_positions_of(self, other: Any) -> bool:
+        """Whether a tensor of the same shape and layout has the same positions, in one order."""
+        one, two = self._indices_, other._indices_
+        return self._is_coalesced_ and other._is_coalesced_ and (
+            one is two or tensorlib.equal(one, two))
 
     # ---- for Python ------------------------------------------------------------------------------
 

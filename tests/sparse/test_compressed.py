@@ -127,6 +127,32 @@ def test_elements_at_the_positions_of_a_matrix(a):
     assert a[3, 2].item() == 6
 
 
+@pytest.mark.parametrize("other", [tl.sparse_coo, tl.sparse_csr, tl.sparse_csc], ids=str)
+def test_sums_and_products_of_matrices_with_other_positions(a, other):
+    y = np.array([[0.0, 0, 7], [2, 9, 0], [0, 0, 0], [0, 0, 8]])
+    b = tl.tensor(y).to_sparse(layout=other)
+    same(a + b, DENSE + y, a.layout)
+    same(a - b, DENSE - y, a.layout)
+    same(b + a, DENSE + y, other)
+    same(a * b, DENSE * y, a.layout)
+    assert (a + b)._nnz() == 8 and (a * b)._nnz() == 2
+    same(a + tl.zeros_like(a), DENSE, a.layout)
+    with pytest.raises(RuntimeError, match="one shape"):
+        a + b.t()
+    with pytest.raises(RuntimeError, match="one shape"):
+        a * b.t()
+
+
+def test_gradients_of_sums_with_other_positions(kind):
+    x = tl.tensor(DENSE, requires_grad=True)
+    y = tl.tensor(DENSE.T[[0, 1, 2, 0]][:, :3].copy(), requires_grad=True)
+    layout = LAYOUTS[kind]
+    weights = tl.arange(12.0, dtype=tl.float64).reshape(4, 3)
+    ((x.to_sparse(layout=layout) + y.to_sparse(layout=layout)) * weights).sum().backward()
+    for z in (x, y):
+        assert tl.equal(z.grad, weights * (z.detach() != 0))
+
+
 def test_matrices_are_written_in_place(a):
     twice = a.clone()
     assert twice.mul_(2) is twice

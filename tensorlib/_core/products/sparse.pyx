@@ -1,4 +1,7 @@
-"""Products of a sparse matrix, given by its entries, and dense ones: one pass over the entries."""
+"""Products of a sparse matrix, given by its entries, and dense ones: one pass over the entries.
+
+And the union of the positions of two sparse tensors.
+"""
 
 from libc.stdint cimport int64_t
 
@@ -77,3 +80,48 @@ def sampled_product(Tensor left, Tensor right, Tensor rows, Tensor columns):
                            f"shapes {tuple(left.shape)} and {tuple(right.shape)}")
     return made("sampled_product", left, right, rows, columns,
                 new_tensor(left.type, 1, &count), left.dims[0], True)
+
+
+# ---- positions -----------------------------------------------------------------------------------
+
+cdef Py_ssize_t merge(const int64_t* a, Py_ssize_t n, const int64_t* b, Py_ssize_t m,
+                      int64_t* places_a, int64_t* places_b) noexcept nogil:
+    """Where each number of two ascending vectors is in their union; its size.
+
+    Without a branch on the order: the place of the larger number is written again later.
+    """
+    cdef Py_ssize_t i = 0, j = 0, k = 0
+    cdef int64_t x, y
+    while i < n and j < m:
+        x, y = a[i], b[j]
+        places_a[i] = places_b[j] = k
+        i += x <= y
+        j += y <= x
+        k += 1
+    while i < n:
+        places_a[i] = k
+        i += 1
+        k += 1
+    while j < m:
+        places_b[j] = k
+        j += 1
+        k += 1
+    return k
+
+
+def merged_places(Tensor a, Tensor b):
+    """The size of the union of two vectors of ascending int64, and where theirs are in it.
+
+    Raises: RuntimeError for other shapes and dtypes.
+    """
+    cdef Tensor first, second
+    cdef Py_ssize_t size
+    if a.type != INT64 or b.type != INT64 or a.ndim_ != 1 or b.ndim_ != 1:
+        raise RuntimeError("merged_places: takes two vectors of int64, got shapes "
+                           f"{tuple(a.shape)} {a.dtype} and {tuple(b.shape)} {b.dtype}")
+    a, b = packed(a), packed(b)
+    first, second = new_tensor(INT64, 1, &a.numel_), new_tensor(INT64, 1, &b.numel_)
+    with nogil:
+        size = merge(<const int64_t*>a.data_pointer, a.numel_, <const int64_t*>b.data_pointer,
+                     b.numel_, <int64_t*>first.data_pointer, <int64_t*>second.data_pointer)
+    return size, first, second
