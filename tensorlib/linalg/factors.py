@@ -150,7 +150,7 @@ def exchanged(pivots, n):
 @op(public=False, method=False, differentiable=False,
     samples=lambda rng: (((np.array(p), 3), {}) for p in ([3, 2, 3], [2, 2], [[3, 3], [1, 2]])),
     takes="integer", dtypes=("int32", "int64"),
-    reference=exchanged, reads_values=True, checks_values=True)
+    reference=exchanged, reads_values=True, packs=True, checks_values=True)
 def pivot_matrices(pivots: Tensor, n):
     """The permutation matrices, of int32, that exchanges of rows make: see `linalg_lu`."""
     places = pivots.numpy(force=True)                     # refuses what has no elements
@@ -350,7 +350,7 @@ def inverse_of_square(lower):
 
 
 @op(public=False, method=False, dtypes=DTYPES, tolerance="product", prepare=first(regular),
-    samples=SQUARES, reads_values=True,
+    samples=SQUARES, reads_values=True, packs=True,
     reference=lambda x: np.linalg.inv(np.tril(regular(x)) @ np.tril(regular(x)).swapaxes(-1, -2)))
 def inverse_by_factor(A: Tensor):
     """The inverse of L @ L.mT for the lower triangle L of A."""

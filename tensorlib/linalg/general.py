@@ -49,7 +49,7 @@ def moved(d_A, eigenvalues, eigenvectors):
 
 @op(out=True, outputs=("eigenvalues", "eigenvectors"), public=False, method=False, dtypes=TAKEN,
     tolerance="product", prepare=first(regular), samples=SQUARES, errors=NOT_SQUARE,
-    reference=eig_reference, reads_values=True, checks_values=True, complex=True)
+    reference=eig_reference, reads_values=True, packs=True, checks_values=True, complex=True)
 def linalg_eig(A: Tensor):
     """The eigenvalues of square matrices and their eigenvectors, as columns of length 1.
 
@@ -95,7 +95,7 @@ def eig_jvp(d_A, eigenvalues, eigenvectors):
     prepare=first(regular),
     samples=SQUARES, errors=NOT_SQUARE,
     reference=lambda x: np.linalg.eigvals(regular(x)).astype(np.complex128),
-    reads_values=True, checks_values=True, complex=True)
+    reads_values=True, packs=True, checks_values=True, complex=True)
 def linalg_eigvals(A: Tensor):
     """The eigenvalues of square matrices, which are complex: see `linalg.eig`.
 
@@ -133,7 +133,7 @@ LONG = systems(((3, 2), (3, 1)), ((2, 3), (2, 2)), ((2, 3, 2), (2, 3, 1)))
 
 @op(outputs=("solution", "rank"), public=False, method=False, dtypes=TAKEN, tolerance="product",
     samples=LONG, reference=fitted, prepare=lambda a, b: (regular(a), b),
-    reads_values=True, checks_values=True, complex=True)
+    reads_values=True, packs=True, checks_values=True, complex=True)
 def least_squares(A: Tensor, B: Tensor, rcond=None):
     """The X of least size that makes A @ X - B smallest, for matrices of one batch shape, and the
     rank of A."""

@@ -398,7 +398,7 @@ def triangle_solved(a, b, *, upper, left=True, unitriangular=False):
     prepare=lambda a, b: (regular(a), b),
     samples=systems(((3, 3), (3, 2), {"upper": True}),
                     ((2, 2, 2), (2, 2, 1), {"upper": False, "unitriangular": True})),
-    reference=triangle_solved, reads_values=True, complex=True)
+    reference=triangle_solved, reads_values=True, packs=True, complex=True)
 def solve_triangles(A: Tensor, B: Tensor, upper, unitriangular=False):
     """X of A @ X = B for triangular matrices of one batch shape."""
     found = triangles.solve(A, B, upper, unitriangular)

@@ -431,8 +431,8 @@ def tolerances(atol, rtol):
 @op(out=True, public=False, method=False, dtypes=TAKEN, tolerance="product",
     prepare=first(regular),
     samples=matrices((3, 3), (3, 2), (2, 3), (2, 2, 2), (0, 2)), errors=NO_MATRIX,
-    reference=prepared_by(regular, np.linalg.pinv), reads_values=True, checks_values=True,
-    complex=True)
+    reference=prepared_by(regular, np.linalg.pinv), reads_values=True, packs=True,
+    checks_values=True, complex=True)
 def linalg_pinv(A: Tensor, rcond=None, hermitian=False, atol=None, rtol=None):
     """The pseudo-inverse of Moore and Penrose, by singular values.
 

@@ -158,7 +158,7 @@ def test_what_packs_gives_new_matrices_row_by_row(op):
             given = laid_out(sample).map(
                 lambda i, x: x.mT.contiguous().mT if turned and x.ndim > 1 else x)
             for y in outputs(call(op, given)):
-                assert y.ndim != 2 or y.is_contiguous()
+                assert y.ndim != 2 and not op.reads_values or y.is_contiguous()
                 assert not any(share(x, y) for x in given.arrays)
 
 

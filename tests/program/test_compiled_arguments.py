@@ -141,6 +141,26 @@ def test_arrays_are_read_at_each_call():
         tl.compile(lambda x, a: x, fullgraph=True)(tl.ones(1), a)
 
 
+@pytest.mark.parametrize("size", [3, 1000, 32_768])
+def test_arrays_from_outside_are_compared_before_a_replay(size):
+    array = np.arange(float(size))
+    f = tl.compile(lambda x: x + tl.from_numpy(array), fullgraph=True)
+    x = tl.ones(size, dtype=tl.float64)
+    for place in (0, size - 1, None):
+        assert tl.equal(f(x), x + tl.from_numpy(array)) and tl.equal(f(x), x + array)
+        if place is not None:
+            array[place] += 1
+
+
+def test_an_array_too_large_to_be_compared_is_named():
+    array = np.zeros(32_769)
+    f = tl.compile(lambda x: x + tl.from_numpy(array))
+    with pytest.warns(RuntimeWarning, match="262,152 bytes of float64.* over 262,144 bytes"):
+        for _ in range(4):
+            array += 1
+            assert tl.equal(f(tl.zeros(1)), tl.from_numpy(array.copy()))
+
+
 def test_arguments_that_cannot_be_compared():
     class Odd:
         def __init__(self, scale):

@@ -50,8 +50,17 @@ def replayed(compiled, make, seed=5):
     return found, inputs
 
 
+# What runs eagerly and says so: the size of a result depends on elements, Python looks at elements,
+# or the strides of a result depend on what computes it. Of others a sample is replayed, at least.
+EAGER = set("""allclose equal is_nonzero
+    argwhere bincount masked_select nonzero unique unique_consecutive masked_scatter
+    cofactors ldl_systems_solved linalg_householder_product linalg_ldl_factor linalg_ldl_solve
+    linalg_lu_factor orgqr ormqr pca_lowrank svd_lowrank""".split())
+
+
 @for_each(sampled)
 def test_a_replay_has_the_bits_of_the_eager_call(op):
+    replays = False
     for sample in samples(op)[:6]:
         if not sample.arrays:
             continue
@@ -61,9 +70,12 @@ def test_a_replay_has_the_bits_of_the_eager_call(op):
         wanted = function(*inputs)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            found, given = replayed(Compiled(function, False), lambda: copies(sample))
+            compiled = Compiled(function, False)
+            found, given = replayed(compiled, lambda: copies(sample))
         assert alike(wanted, found)
+        replays |= all(entry.replay is not None for entry in compiled._entries)
         assert alike(inputs, given)                   # what was written, was written again
+    assert replays or op.name in EAGER
 
 
 differentiable = [op for op in sampled if op.differentiable]

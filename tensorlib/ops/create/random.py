@@ -11,7 +11,7 @@ from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.create import draws, random_integers, randperm
 from tensorlib._core.create.generator import (
     as_examples, default_generator, set_plan, sizes_of_batches)
-from tensorlib._core.interpreters.foreign import proxied
+from tensorlib._core.interpreters.foreign import elements_known, proxied
 from tensorlib._core.reduce.search import insertion_places
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
@@ -192,7 +192,7 @@ def places(x, num_samples, replacement=False):
            samples=chances(((4,), 2), ((3, 4), 3), ((2, 3), 5, True)),
            errors=refusals((RuntimeError, (2, 2, 2), 1), (RuntimeError, (3,), 4),
                            (RuntimeError, (3,), 0), (RuntimeError, (0,), 1)),
-           reads_values=True, checks_values=True, whole=True)
+           checks_values=True, whole=True)
 def multinomial(input: Tensor, num_samples, replacement=False, *, generator=None, out=None):
     """Indices drawn with the probabilities in `input`, a vector or the rows of a matrix, as int64.
 
@@ -229,6 +229,11 @@ def _places(chances, num_samples, replacement, generator):
     rows, n = chances.shape
     if not n:
         raise RuntimeError("multinomial: the probabilities of a row sum to 0")
+    if num_samples <= 0 or num_samples > n and not replacement:
+        raise RuntimeError(f"multinomial: cannot draw {num_samples} samples of {n} indices "
+                           f"{'with' if replacement else 'without'} replacement")
+    if not elements_known(chances):
+        return chances.new_empty((rows, num_samples), dtype=INT64)
     smallest = 1.0
     if rows:
         largest = chances.amax(1)
@@ -237,9 +242,6 @@ def _places(chances, num_samples, replacement, generator):
             raise RuntimeError("multinomial: a probability is negative, infinite or NaN")
         if smallest == 0:
             raise RuntimeError("multinomial: the probabilities of a row sum to 0")
-    if num_samples <= 0 or num_samples > n and not replacement:
-        raise RuntimeError(f"multinomial: cannot draw {num_samples} samples of {n} indices "
-                           f"{'with' if replacement else 'without'} replacement")
     if replacement or num_samples == 1:
         parts, size = _uniform((rows, num_samples), generator), max(1, GROUP // n)
         if rows <= size:

@@ -39,9 +39,8 @@ def weights(name, length, periodic, formula, parameters, dtype, layout, device, 
     if n < 0:
         raise RuntimeError(f"{name}: window_length must be >= 0, got {n}")
     options = {}
-    if not (layout is device is None and pin_memory is requires_grad is False):
-        options = {"layout": layout, "device": device, "pin_memory": pin_memory,
-                   "requires_grad": requires_grad}
+    if not (layout is device is None and pin_memory is False):
+        options = {"layout": layout, "device": device, "pin_memory": pin_memory}
         options = {k: v for k, v in options.items() if v is not None}
     make = ones if n == 1 else zeros                   # as every window has in its middle
     out = make(n, dtype=dtype, **options)
@@ -49,8 +48,8 @@ def weights(name, length, periodic, formula, parameters, dtype, layout, device, 
         raise RuntimeError(f"{name}: dtype must be a floating one, got {out.dtype}")
     if n > 1:
         values = kept_values if n <= KEPT_LENGTH else values_of
-        out.data = from_numpy(values(formula, n, bool(periodic), *parameters)).to(out, copy=True)
-    return out
+        out.copy_(from_numpy(values(formula, n, bool(periodic), *parameters)))
+    return out.requires_grad_(requires_grad) if requires_grad else out
 
 
 def values_of(formula, n, periodic, *parameters):

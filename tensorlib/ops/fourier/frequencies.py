@@ -20,14 +20,15 @@ def frequencies(name, n, d, dtype, half, options):
     n = integer(name, "n", n)
     check_length(name, n)
     options = {key: value for key, value in options.items() if value is not None}
+    requires_grad = options.pop("requires_grad", False)
     out = FUNCTIONS["empty"](n // 2 + 1 if half else n, dtype=dtype, **options)
     if not (out.is_floating_point() or out.is_complex()):
         raise RuntimeError(f"{name}: dtype must be a floating one, got {out.dtype}")
     places = np.arange(len(out))
     if not half:
         places[(n + 1) // 2:] -= n
-    out.data = FUNCTIONS["from_numpy"](places / (n * float(d))).to(out)
-    return out
+    out.copy_(FUNCTIONS["from_numpy"](places / (n * float(d))))
+    return out.requires_grad_(requires_grad) if requires_grad else out
 
 
 @composite(tensors=(), method=False, public=False,

@@ -122,7 +122,7 @@ def some_places(x, size, fill_value=-1):
                          (np.array(3.0), {"size": 2}), (np.ones((0, 2)), {"size": 1})),
            errors=refused_calls((RuntimeError, np.ones(2), {"size": -1}),
                                 (TypeError, np.ones(2), {"size": 1.5})), reads_values=True,
-           complex=True)
+           packs=True, complex=True)
 def nonzero_static(input: Tensor, *, size, fill_value=-1):
     """The positions of the first `size` elements that are not zero, as `nonzero` gives them.
 

@@ -55,7 +55,7 @@ CONTENTS: dict[int, Any] = {
     id(np.ndarray): lambda x: (
         x.dtype, x.shape, x.strides, x.flags.writeable, contents_of_array(x)),
 }
-LARGEST = 1 << 12             # bytes of an array whose contents are compared
+LARGEST = 1 << 18             # bytes of an array whose contents are compared
 
 COMPILED = type(is_written_in_python)      # what Cython makes of a function
 

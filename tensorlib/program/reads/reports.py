@@ -2,12 +2,15 @@
 
 from typing import Any
 
+import numpy as np
+
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.guarded import (
     CellGuard, DictGuard, FunctionGuard, Guard, KindGuard, ListGuard, TypeGuard, ValueGuard,
 )
 from tensorlib.program.guards.own_names import guard as guard_of_builtins
 from tensorlib.program.guards.values import MISSING, in_class
+from tensorlib.program.reads.known import LARGEST, contents_of_array
 
 MOSTLY_RERUN = ("most of its replays had to run all operations again, for gradients with "
                 "create_graph=True or between results")
@@ -45,6 +48,9 @@ def subject_of(guard: Guard) -> str:
         return f"the class of a {kind}"
     if isinstance(guard, ValueGuard) and isinstance(guard.key, str):
         return f"{guard.key} of a {kind}"
+    if isinstance(x, np.ndarray) and contents_of_array(x) != contents_of_array(x):
+        return (f"an array of {x.nbytes:,} bytes of {x.dtype}, or may, as objects and over "
+                f"{LARGEST:,} bytes are not compared")
     return f"a {kind}"
 
 

@@ -183,7 +183,7 @@ class Rehearsal:
         elif op is None or not op.reads_values or self.call.in_place or (
                 op.sized_by_values or op.random or op.key or op.may_view):
             return None
-        elif any(x is not None and (len(x.shape) > (2 if op.packs else 1) or None in x.shape)
+        elif any(x is not None and (len(x.shape) > 1 and not op.packs or None in x.shape)
                  for x in outputs):
             return None
         else:
