@@ -208,6 +208,45 @@ def resample(g: Writer, call: OpCall) -> Any:
     return total
 
 
+@onnx_rule(operations.look)
+def look(g: Writer, call: OpCall) -> Any:
+    """`GridSample` of the nearest element or of lines between neighbours."""
+    attributes = call.attributes
+    modes = ("linear", "nearest") if g.opset >= 20 else ("bilinear", "nearest")
+    return g.node("GridSample", *g.inputs(call), mode=modes[bool(attributes["nearest"])],
+                  padding_mode=attributes["padding"], align_corners=int(attributes["align"]),
+                  name="grid_sample")
+
+
+@onnx_rule(operations.columns)
+def columns(g: Writer, call: OpCall) -> Any:
+    """A `Conv` by one kernel for each element of a window; back, a `ConvTranspose` by the same."""
+    spatial, kernel, stride, padding, dilation, planes = (call.attributes[name] for name in (
+        "spatial", "kernel", "stride", "padding", "dilation", "planes"))
+    x, back, count = first_of(call), call.attributes["back"], math.prod(kernel)
+    g.fixed(call, spatial, kernel, stride, padding, dilation, planes)
+    rows = g.fixed_shape(call, x)[-2 if back else -len(kernel) - 1]
+    channels = rows // count if back else rows
+    one = FUNCTIONS["eye"](count, dtype=dtype_of(call)).reshape(count, 1, *kernel)
+    options = {"strides": stride, "pads": [*padding, *padding], "dilations": dilation,
+               "group": channels}
+    weight = g.constant(one.repeat(channels, *(1,) * (one.ndim - 1)))
+    batch = g.node("Slice", g.node("Shape", g.value(x)), g.constant([0]),
+                   g.constant([len(x.shape) - (2 if back else len(kernel) + 1)]))
+    if not back:
+        images = g.node("Reshape", g.value(x), g.constant([-1, channels, *spatial]))
+        found = g.node("Conv", images, weight, **options, name="unfold")
+        shape = [channels * count, math.prod(planes)]
+    else:
+        images = g.node("Reshape", g.value(x), g.constant([-1, rows, *planes]))
+        margins = [n - ((m - 1) * step - 2 * pad + gap * (k - 1) + 1) for n, m, step, pad, gap, k
+                   in zip(spatial, planes, stride, padding, dilation, kernel)]
+        found = g.node("ConvTranspose", images, weight, **options, output_padding=margins,
+                       name="fold")
+        shape = [channels, *spatial]
+    return g.node("Reshape", found, g.node("Concat", batch, g.constant(shape), axis=0))
+
+
 @onnx_rule(operations.gated_halves)
 def gated_halves(g: Writer, call: OpCall) -> Any:
     """The first half times the sigmoid of the second."""
@@ -217,6 +256,44 @@ def gated_halves(g: Writer, call: OpCall) -> Any:
     first = g.node("Slice", x, g.constant([0]), half, axis)
     second = g.node("Slice", x, half, size, axis)
     return g.node("Mul", first, g.node("Sigmoid", second), name="glu")
+
+
+# ---- losses --------------------------------------------------------------------------------------
+
+@onnx_rule(operations.nll_of_logits)
+def nll_of_logits(g: Writer, call: OpCall) -> Any:
+    """The loss of each row of logits."""
+    if 0 in g.shape(first_of(call)):
+        raise unsupported(call, "has no counterpart in ONNX without rows or classes")
+    return g.node("SoftmaxCrossEntropyLoss", *g.inputs(call), g.value(call.attributes["target"]),
+                  ignore_index=call.attributes["ignored"], reduction="none", name="cross_entropy")
+
+
+@onnx_rule(operations.nll_of_logs)
+def nll_of_logs(g: Writer, call: OpCall) -> Any:
+    """The loss of rows of logarithms of probabilities: each, or their sum or weighted mean."""
+    attributes, (x, weight) = call.attributes, g.inputs(call)
+    target, ignored, reduction = (attributes[key] for key in ("target", "ignored", "reduction"))
+    classes = g.value(target)
+    if len(first_of(call).shape) != len(target.shape):
+        return g.node("NegativeLogLikelihoodLoss", x, classes, weight, ignore_index=ignored,
+                      reduction=reduction, name="nll_loss")
+    kept = g.node("Not", g.node("Equal", classes, g.constant(ignored)))     # x has a loss a row
+    counts = g.node("Gather", weight, g.node("Where", kept, classes, g.constant(0)))
+    counts = g.node("Where", kept, counts, g.constant(0.0, dtype_of(call)))
+    found = g.node("Mul", x, counts)
+    if reduction != "none":
+        found = g.node("ReduceSum", found, keepdims=0)
+    if reduction == "mean":
+        found = g.node("Div", found, g.node("ReduceSum", counts, keepdims=0))
+    return found
+
+
+@onnx_rule(operations.cross_of_logits)
+def cross_of_logits(g: Writer, call: OpCall) -> Any:
+    """softplus(x) - x * target."""
+    x, target = g.inputs(call)
+    return g.node("Sub", g.node("Softplus", x), g.node("Mul", x, target), name="bce")
 
 
 # ---- norms and attention -------------------------------------------------------------------------

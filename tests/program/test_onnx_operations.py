@@ -20,24 +20,24 @@ from tests.ops.catalogue import for_each  # noqa: E402
 OPERATIONS = [op for op in registry.values() if op.testing.get("samples") and "." not in op.name]
 SEVERAL = 3                  # samples of each operation that are looked at
 # What models are made of: each has at least one sample that is exported.
-NEEDED = """abs add addbmm addcdiv addcmul addmm adaptive_avg_pool1d adaptive_avg_pool2d
-    adaptive_max_pool2d all amax amin any argmax argmin argsort avg_pool1d avg_pool2d
-    avg_pool3d baddbmm batch_norm bilinear bmm broadcast_to cat cdist ceil celu channel_shuffle
-    chunk clamp column_stack conv1d conv2d conv3d conv_transpose1d conv_transpose2d
-    conv_transpose3d cos cosine_similarity count_nonzero cumsum diag diagonal div dot einsum elu
-    embedding eq erf exp expand expm1 flatten flip floor floor_divide fmod gather ge gelu getitem
-    glu group_norm gru_cell gt hardshrink hardsigmoid hardswish hardtanh index_add index_select
-    instance_norm interpolate isfinite isinf isnan layer_norm le leaky_relu lerp linear
-    local_response_norm log log10 log1p log2 log_softmax logaddexp logical_and logical_not
-    logical_or logical_xor logit logsigmoid logsumexp lt masked_fill matmul max max_pool1d
-    max_pool2d max_pool3d maximum mean min minimum mish mm movedim mul
-    multi_head_attention_forward mv nan_to_num narrow ne neg norm normalize one_hot outer pad
-    permute pixel_shuffle pixel_unshuffle pow prelu prod reciprocal relu relu6 remainder
-    repeat reshape rms_norm roll round rsqrt scaled_dot_product_attention scatter scatter_add
-    select selu sigmoid sign silu sin slices_taken softmax softplus softshrink softsign sort split
-    sqrt square squeeze stack std sub sum take_along_dim tan tanh tanhshrink tensordot threshold
-    tile to topk transpose tril triu trunc unbind unflatten unfold unsqueeze var view vstack
-    where""".split()
+NEEDED = """abs adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool2d add addbmm addcdiv
+    addcmul addmm all amax amin any argmax argmin argsort avg_pool1d avg_pool2d avg_pool3d
+    baddbmm batch_norm bilinear bmm broadcast_to cat cdist ceil celu channel_shuffle chunk clamp
+    column_stack columns conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
+    cos cosine_similarity count_nonzero cross_of_logits cumsum diag diagonal div dot einsum elu
+    embedding eq erf exp expand expm1 flatten flip floor floor_divide fmod gather ge gelu
+    getitem glu group_norm gru_cell gt hardshrink hardsigmoid hardswish hardtanh index_add
+    index_select instance_norm interpolate isfinite isinf isnan layer_norm le leaky_relu lerp
+    linear local_response_norm log log10 log1p log2 log_softmax logaddexp logical_and
+    logical_not logical_or logical_xor logit logsigmoid logsumexp look lt masked_fill matmul max
+    max_pool1d max_pool2d max_pool3d maximum mean min minimum mish mm movedim mul
+    multi_head_attention_forward mv nan_to_num narrow ne neg nll_of_logits nll_of_logs norm
+    normalize one_hot outer pad permute pixel_shuffle pixel_unshuffle pow prelu prod reciprocal
+    relu relu6 remainder repeat reshape rms_norm roll round rsqrt scaled_dot_product_attention
+    scatter scatter_add select selu sigmoid sign silu sin slices_taken softmax softplus
+    softshrink softsign sort split sqrt square squeeze stack std sub sum take_along_dim tan tanh
+    tanhshrink tensordot threshold tile to topk transpose tril triu trunc unbind unflatten
+    unfold unsqueeze var view vstack where""".split()
 
 
 def exported_samples(op):
