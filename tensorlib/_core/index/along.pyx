@@ -110,8 +110,8 @@ cdef Tensor slice_positions(Tensor places, Tensor x, int dim):
 
 
 # ---- sums of half types --------------------------------------------------------------------------
-# A sum of half types is rounded once. So the slices that go to one position are added up together: a
-# hash table finds the distinct positions, and for each a linked list of the slices to add there.
+# A sum of half types is rounded once. So the slices that go to one position are added up together:
+# a hash table finds the distinct positions, and for each a linked list of the slices to add there.
 
 cdef struct HalfSlices:
     const volatile int64_t* places   # (n): the position of each slice of values

@@ -23,7 +23,7 @@ from tensorlib._core.base.pool import get_num_threads
 
 cdef enum:
     RELEASE_GIL = 16384      # elements from which on the GIL is released
-    SHORT = 16               # elements: if the innermost line has fewer, lines run along another dim
+    SHORT = 16               # elements: with fewer in the innermost dim, lines run along another
     PIECE = 128              # elements of such lines at once, as neighbours share cache lines
 
 cdef str CHANGED = "gather: a position is out of bounds; the index was written after it was checked"
