@@ -115,7 +115,7 @@ cdef void half_extremes(Extreme* op, const short_float* x, const void* c, float*
         while first < end:
             size = min(end - first, <Py_ssize_t>TILE)
             if inner == 1:
-                for i in range(0, n, 4096):      # SEARCH; Cython wants the sign of a step
+                for i in range(0, n, 4096):      # SEARCH, as a literal: the sign must be known
                     integers(bits + i, keys, min(n - i, <Py_ssize_t>SEARCH), room)
                     extremes(op, <const int16_t*>keys, &key, 1, min(n - i, <Py_ssize_t>SEARCH),
                              SEARCH)

@@ -21,7 +21,7 @@ cdef inline element lift(Op* op, element x, element c) noexcept nogil:
     """What one element contributes."""
     if Op is Squares:
         return (x - c) * (x - c)
-    elif Op is Known:
+    elif Op is NanSum:
         return x if x == x else 0
     else:
         return x
@@ -173,7 +173,7 @@ cdef inline void fold_rows(Op* op, const element* x, const element* c, element* 
             ends[rows * ENDS + l] = sums[l]
         rows += 1
         if rows == MAX_LANES or o == outer - 1:
-            if Op is Squares or Op is Known:     # the elements are taken as what they give
+            if Op is Squares or Op is NanSum:     # the elements are taken as what they give
                 fold_short_rows(<Sum*>NULL, ends, <const element*>NULL, y, rows, ENDS, ENDS)
             else:
                 fold_short_rows(op, ends, <const element*>NULL, y, rows, ENDS, ENDS)

@@ -158,7 +158,7 @@ cdef void pow_run(const short_float* a, const short_float* b, short_float* y,
     cdef float bases[BLOCK]
     cdef float exponents[BLOCK]
     cdef Py_ssize_t i, count
-    for i in range(0, n, 512):                   # BLOCK; Cython wants the sign of a step
+    for i in range(0, n, 512):                   # BLOCK, as a literal: the sign must be known
         count = min(n - i, <Py_ssize_t>BLOCK)
         widen(a + i, bases, count)
         widen(b + i, exponents, count)
@@ -183,7 +183,7 @@ cdef void pow_number_run(const short_float* a, const short_float* b, short_float
         return
     for i in range(min(n, <Py_ssize_t>BLOCK)):
         exponents[i] = b[0]
-    for i in range(0, n, 512):                   # BLOCK; Cython wants the sign of a step
+    for i in range(0, n, 512):                   # BLOCK, as a literal: the sign must be known
         pow_run(a + i, <const short_float*>exponents, y + i, min(n - i, <Py_ssize_t>BLOCK))
 
 

@@ -122,7 +122,7 @@ cdef void transpose_run(const item* x, Py_ssize_t x_stride, item* y, Py_ssize_t 
         else:
             interleave(x, x_stride, y, rows, 4)
         return
-    for j in range(0, columns, 16):          # BLOCK; Cython wants the sign of a step
+    for j in range(0, columns, 16):          # BLOCK, as a literal: the sign must be known
         width = min(<Py_ssize_t>BLOCK, columns - j)
         across = BLOCK if width > HALF else HALF
         for i in range(0, rows, 16):
