@@ -55,7 +55,7 @@ typedef struct { Py_ssize_t row, down, step; } gaps;
     }
 
 #define EACH(T, x) (*(const row_##T*)(x))
-#define NAN_AS_ZERO(T, x) ((row_##T)((bits_##T)EACH(T, x) & (EACH(T, x) == EACH(T, x))))  /* 0 for NaN */
+#define NAN_AS_ZERO(T, x) ((row_##T)((bits_##T)EACH(T, x) & (EACH(T, x) == EACH(T, x))))
 
 /* NAME: of sums or of products, which `op` makes and which begin with `unit`, of what TAKE makes of
    elements E. most: how many T the widest register has */

@@ -302,8 +302,8 @@ cdef int check_heads(Tensor q, Tensor k, Tensor v) except -1:
 
 cdef int begin(Work* w, Tensor q, Tensor k, Tensor v, Tensor mask, bint causal,
                double scale) except -1:
-    """Describes (*, L, E), (*, S, E) and (*, S, V), which lie in rows, the dims * being heads; and a
-    mask (heads, L, S) of any strides. Raises: RuntimeError."""
+    """Describes (*, L, E), (*, S, E) and (*, S, V), whose rows are contiguous and whose dims * are
+    heads; and a mask (heads, L, S) of any strides. Raises: RuntimeError."""
     cdef int d
     w.heads = 1
     for d in range(q.ndim_ - 2):

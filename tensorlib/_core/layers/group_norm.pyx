@@ -2,8 +2,9 @@
 affine map of channels (scale and shift). Outside autograd.
 
 Tensors are (B, C, *), and the vectors have C elements. A channels-last tensor, or one with channels
-of one element, is a matrix with a column for each channel; for groups it is one for each example. The gradients of other layouts are one kernel, which gives those of the vectors for each
-example; here they are summed. Half types are computed in float32.
+of one element, is a matrix with a column for each channel; for groups it is one for each example.
+The gradients of other layouts are one kernel, which gives those of the vectors for each example;
+here they are summed. Half types are computed in float32.
 """
 
 from libc.string cimport memcpy
