@@ -1,6 +1,6 @@
 # The fold: one algorithm for sums, products and extremes of contiguous memory, for the operations
-# `Op` and the dtypes `element` of the file that includes this one. Each of these pairs is
-# translated and compiled wherever that file is cimported, so that it names no more than it needs.
+# `Op` and the dtypes `element` of the file that includes this one. Each pair is
+# compiled wherever that file is cimported, so files name only those that they need.
 #
 # The order of additions is a tree that follows from n and inner alone. Memory is read as rows of
 # `LANE_BYTES`; each lane adds up to LEAF rows one after the other, then pairs of leaves are added,
