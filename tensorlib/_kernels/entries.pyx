@@ -119,7 +119,7 @@ cdef void entry_dots(Entries* of, const floating* a, const floating* x,
         y[e] = total
 
 
-# ---- bags --------------------------------------------------------------------------------------
+# ---- bags ----------------------------------------------------------------------------------------
 
 cdef inline bint find_bag(Bags* of, Py_ssize_t bag, int64_t* begin, int64_t* end) noexcept nogil:
     """Finds where a bag begins and ends; False for invalid offsets, which other threads may

@@ -221,7 +221,7 @@ cdef void div_number_run(const short_float* a, const short_float* b, short_float
     div_single_run(a, &number, y, n)
 
 
-# ---- with one float32 number -------------------------------------------------------------------
+# ---- with one float32 number ---------------------------------------------------------------------
 
 cdef inline Py_ssize_t converted_with(int what, const short_float* a, const short_float* b,
                                       float number, short_float* y, Py_ssize_t n) noexcept nogil:

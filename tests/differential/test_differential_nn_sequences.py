@@ -325,7 +325,7 @@ def machine(torch):
     return losses_of(10, torch.optim.NAdam(params, lr=0.01), compute)
 
 
-# ---- convolutions -------------------------------------------------------------------------------
+# ---- convolutions --------------------------------------------------------------------------------
 
 @script
 def causal_convolutions(torch):

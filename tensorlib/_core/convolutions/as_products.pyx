@@ -5,6 +5,7 @@ the weight. Outside autograd.
 from tensorlib._core.base.dtypes cimport FLOAT32
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.work cimport run_alone
+from tensorlib._core.convolutions.depthwise cimport all_finite
 from tensorlib._core.layout.views cimport permuted, reshaped
 from tensorlib._core.products.product cimport product, wide_product
 from tensorlib._core.tensor.tensor cimport Tensor, new_view
@@ -167,13 +168,4 @@ cdef struct Look:
 
 cdef void look_for_infinity(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Look* look = <Look*>context
-    cdef Py_ssize_t i
-    cdef float part = 0
-    cdef double whole = 0
-    if look.dtype == FLOAT32:
-        for i in range(begin, end):
-            part += (<const float*>look.x)[i] * 0
-    else:
-        for i in range(begin, end):
-            whole += (<const double*>look.x)[i] * 0
-    look.finite = part == 0 and whole == 0
+    look.finite = all_finite(look.x, end, 4 if look.dtype == FLOAT32 else 8)

@@ -361,11 +361,16 @@ cdef void run_planes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 cdef bint all_finite(const char* x, Py_ssize_t n, int itemsize) noexcept nogil:
     """Whether no element is infinite or NaN, so that its products with padding are zero."""
-    cdef double total = 0
+    cdef float part = 0
+    cdef double whole = 0
     cdef Py_ssize_t i
-    for i in range(n):
-        total += 0 * (<const float*>x)[i] if itemsize == 4 else 0 * (<const double*>x)[i]
-    return total == 0
+    if itemsize == 4:
+        for i in range(n):
+            part += 0 * (<const float*>x)[i]
+    else:
+        for i in range(n):
+            whole += 0 * (<const double*>x)[i]
+    return part == 0 and whole == 0
 
 
 cdef void run_pass(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

@@ -53,7 +53,7 @@ cnp.import_array()
 cdef object WHOLE = slice(None)
 
 
-# ---- any key ----------------------------------------------------------------------------------
+# ---- any key -------------------------------------------------------------------------------------
 
 @cython.auto_pickle(False)
 @cython.no_gc                       # so that gc.get_referents does not lead to its tensors
@@ -265,7 +265,7 @@ cdef tuple broadcast_positions(list positions):
     return tuple(positions)
 
 
-# ---- applying a parsed key --------------------------------------------------------------------
+# ---- applying a parsed key -----------------------------------------------------------------------
 
 cdef bint is_indexed(Index index, int d):
     """Whether a dim of the view has positions, or is one of the mask."""

@@ -34,7 +34,7 @@ ctypedef void (*mover)(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n
                        const Walk* walk) noexcept nogil
 
 
-# ---- movers -----------------------------------------------------------------------------------
+# ---- movers --------------------------------------------------------------------------------------
 
 cdef void take_items(item* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
                      const Walk* walk) noexcept nogil:
@@ -150,7 +150,7 @@ cdef mover mover_of(Move kind, Py_ssize_t run, int dtype) noexcept:
     return <mover>add_runs[uint64_t]
 
 
-# ---- the walk over positions and dims ---------------------------------------------------------
+# ---- the walk over positions and dims ------------------------------------------------------------
 
 cdef void start(Walk* walk, char* x, char* y) noexcept:
     """A walk with one position and no dims yet."""
@@ -306,7 +306,7 @@ cdef Py_ssize_t true_offsets(const char* mask, Py_ssize_t at, Py_ssize_t step,
     return at
 
 
-# ---- whole tensors ----------------------------------------------------------------------------
+# ---- whole tensors -------------------------------------------------------------------------------
 
 cdef Tensor expanded(Tensor x, int ndim, const Py_ssize_t* dims):
     """A view of `x` broadcast to a shape, or None if it does not broadcast to it.

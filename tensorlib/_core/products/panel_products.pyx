@@ -170,7 +170,7 @@ cdef void turn(int dtype, const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y
     turns[dtype](x, x_row, y, y_row, m, n)
 
 
-# ---- a b that fits on the stack -----------------------------------------------------------------
+# ---- a b that fits on the stack ------------------------------------------------------------------
 
 cdef bint fits_panels(int dtype, const MatmulArgs* args) noexcept nogil:
     """Whether b is a small matrix, or a vector with so few elements that a nearly empty panel is

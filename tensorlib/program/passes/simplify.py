@@ -174,7 +174,7 @@ def reshaped(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
     return x if x is not None and x in work.packed and y.shape == x.shape else None
 
 
-# ---- two calls in sequence ---------------------------------------------------------------------
+# ---- two calls in sequence -----------------------------------------------------------------------
 
 @simplifies(operations.abs, operations.relu, operations.floor, operations.ceil, operations.trunc,
             operations.round, operations.sign)

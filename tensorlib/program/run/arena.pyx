@@ -176,7 +176,7 @@ cdef Py_ssize_t put_in(list placed, Root root, Py_ssize_t room) except -2:
     return place
 
 
-# ---- views of inputs ----------------------------------------------------------------------------
+# ---- views of inputs -----------------------------------------------------------------------------
 
 cdef dict numbered(list roots, list fed_roots):
     """For the address of each root the index of its first input; negative for other roots."""

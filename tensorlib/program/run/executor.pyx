@@ -75,7 +75,7 @@ cdef class Machine:
     # ---- the rehearsal
 
     cdef Root root(self, Tensor x):
-        """The root of a tensor of the rehearsal; a new one for the result of a function."""
+        """The root of a tensor of the rehearsal; a new one for a function's result."""
         cdef Root root = self.root_of.get(<size_t><PyObject*>x.storage)
         if root is None:
             root = Root.__new__(Root)
@@ -165,8 +165,8 @@ cdef class Machine:
         return set_tiles(self.step(PROGRAM, tensors, out), tiles, dtype)
 
     def gradient(self, source, Op op, int i, Tensor g):
-        """The gradient of input `i` of a call (-1: of all) before it is fitted to the input's shape; or
-        a function, with its arguments, for it; None if the backward operation is needed."""
+        """The gradient of input `i` of a call (-1: of all), not yet of its shape; or a function for it,
+        with its arguments; None if the backward operation is needed."""
         cdef Rule rule = <Rule>op.rules[max(i, 0)]
         cdef tuple values
         if rule is None or rule.joint != (i < 0) or rule.kind == ZERO:
@@ -233,7 +233,8 @@ cdef class Machine:
         return out
 
     def summed(self, Tensor x, dim, Tensor like, bint mean):
-        """The sum or mean of `x` over dims, in the layout of `like`; None where a call must do it."""
+        """The sum or mean of `x` over dims, in the layout of `like`; None where a call must do
+        it."""
         cdef int reduced[MAX_NDIM]
         cdef Py_ssize_t sizes[5]
         cdef Tensor out

@@ -270,7 +270,7 @@ def parsing(function: Any, place: int, given: dict[str, Any], *values: Any) -> A
     return function(*values[:place], index, *values[place + 1:])
 
 
-# ---- functions as their parts ----------------------------------------------------------
+# ---- functions as their parts --------------------------------------------------------------------
 
 class Closed(Exception):
     """A function does something for which there is no step."""
