@@ -165,8 +165,8 @@ cdef class Machine:
         return set_tiles(self.step(PROGRAM, tensors, out), tiles, dtype)
 
     def gradient(self, source, Op op, int i, Tensor g):
-        """The gradient of input `i` of a call (-1: of all), not yet of its shape; or a function for it,
-        with its arguments; None if the backward operation is needed."""
+        """The gradient of input `i` of a call (-1: of all), not yet of its shape; or a function for
+        it, with its arguments; None if the backward operation is needed."""
         cdef Rule rule = <Rule>op.rules[max(i, 0)]
         cdef tuple values
         if rule is None or rule.joint != (i < 0) or rule.kind == ZERO:
@@ -233,8 +233,7 @@ cdef class Machine:
         return out
 
     def summed(self, Tensor x, dim, Tensor like, bint mean):
-        """The sum or mean of `x` over dims, in the layout of `like`; None where a call must do
-        it."""
+        """The sum or mean of `x` over dims, laid out as `like`; None where a call must do it."""
         cdef int reduced[MAX_NDIM]
         cdef Py_ssize_t sizes[5]
         cdef Tensor out
