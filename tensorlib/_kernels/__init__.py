@@ -2,17 +2,17 @@
 
 A kernel module `name.pyx` knows no Tensor, needs no GIL and allocates nothing. It is compiled into
 the shared object `_kernels/<level>` for each level of `setup.py`; `load(name)` gives the best one
-for this processor, at level v4 that of v3 where wider vectors gain nothing. `TENSORLIB_ISA=v2` (or
-v3, v4, base) asks for another level, for tests. A build has that of its machine alone, or those
-that `TENSORLIB_LEVELS` names, all of them in a wheel (setup.py).
+for this processor; on v4 that is the code of v3 where wider vectors bring no gain.
+`TENSORLIB_ISA=v2` (or v3, v4, base) selects another level, for tests. A build has only the level of
+its machine, or those that `TENSORLIB_LEVELS` names: all of them in a wheel (setup.py).
 
-What a module offers is the function `table()`: one tuple for each loop,
+The interface of a module is the function `table()`, with one tuple for each loop,
 
     (name, input dtypes, output dtype, address)
 
-for instance `("tanh", ("float32",), "float32", <size_t>&tanh_run[float])`. The core keeps the
-addresses by name and dtype, so that adding a loop is the loop and its line in `table()`. Functions
-that are not element-wise stand there with the dtype that they are compiled for as their only input.
+for instance `("tanh", ("float32",), "float32", <size_t>&tanh_run[float])`. The core looks up
+addresses by name and dtype, so a new loop needs just its line in `table()`. Functions that are not
+element-wise are listed with the dtype that they are compiled for as their only input.
 
 Calling convention of an element-wise loop with one, two or three inputs: typed pointers to
 contiguous runs of n elements, inputs first, the output next, the count last,
@@ -71,7 +71,7 @@ def available_levels():
 
 
 def missing_flags(needed, path="/proc/cpuinfo"):
-    """Which of these flags of processors, in Linux's words, this one lacks."""
+    """Those of these processor flags, by Linux's names, that this processor lacks."""
     if not needed:
         return []
     with open(path) as file:
@@ -89,7 +89,7 @@ def load(name, level=level):
     return load_from(path_of(level), f"tensorlib._kernels.{level}.{name}")
 
 
-@lru_cache(maxsize=4)      # who asks for one function asks for others
+@lru_cache(maxsize=4)      # a caller mostly looks up several functions of a module
 def functions(name):
     """The address of each function of a kernel module, by its name and its first dtype."""
     return {(kind, (*inputs, output)[0]): address

@@ -17,9 +17,9 @@ from tensorlib._kernels import FLOATS, rows_for
 cdef inline floating normal_cdf(floating x, floating* decay) noexcept nogil:
     """Phi(x); decay := exp(-x**2 / 2)
 
-    Of float32 Phi(-a) is decay times a polynomial of (a - 2.5) / (a + 2.5), which maps [0, inf) to
-    [-1, 1), for a >= 0; its error times decay is below 2**-30. A least maximum of that was sought
-    by Lawson's iteration, since the error of `gelu` counts beside x.
+    float32: for a >= 0, Phi(-a) is decay times a polynomial of (a - 2.5) / (a + 2.5), which maps
+    [0, inf) to [-1, 1). Its error times decay is below 2**-30: that product was minimised, by
+    Lawson's iteration, since the error of `gelu` is relative to x.
     """
     cdef floating half = 0.5, root = 0.7071067811865476, one = 1, a, most = 14, below
     cdef floating center = 2.5
@@ -186,7 +186,7 @@ cdef void tanhshrink_run(const floating* x, floating* y, Py_ssize_t n) noexcept 
         y[i] = x[i] - tanh(x[i])
 
 
-# ---- with numbers --------------------------------------------------------------------------------
+# ---- with parameters -----------------------------------------------------------------------------
 
 cdef void leaky_relu_run(const floating* x, const floating* slope, floating* y,
                          Py_ssize_t n) noexcept nogil:

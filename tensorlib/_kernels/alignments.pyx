@@ -1,13 +1,14 @@
 """Steps of the recursions over the alignments of a sequence, in logarithms of probabilities.
 
-A row holds the logarithms of `n` states, a multiple of 8, and two more before the first, which are
-those of nothing. `skips` are 0 where a state may follow that two before it, and else of nothing.
+A row holds the log-probabilities of `n` states, a multiple of 8, and of two impossible states
+before the first. `skips` is 0 for a state that may follow the one two before it, and else
+impossible.
 
     void step(const T* row, const T* skips, const T* emitted, T* next, Py_ssize_t n)
     void occupied(const T* row, const T* back, const T* emitted, T total, T* y, Py_ssize_t n)
 
-`back` is a row of the sequence from its end, with the states the other way round: it points at what
-belongs to the first state, and goes down from there.
+`back` is a row of the recursion from the end of the sequence, with the states in reverse order: it
+points at the element of the first state, and the others are before it.
 """
 
 from tensorlib._kernels.rows cimport exp_below
@@ -20,7 +21,7 @@ from tensorlib._kernels import FLOATS, rows_for
 cdef void step(const floating* row, const floating* skips, const floating* emitted,
                floating* next, Py_ssize_t n) noexcept nogil:
     """next := log(exp(row) + exp(row of one before) + exp(row of two before)) + emitted"""
-    cdef floating never = -1e30          # a probability of 0, which stays a number
+    cdef floating never = -1e30          # in place of log(0), so that sums stay finite
     cdef floating a, b, c, top, found
     cdef Py_ssize_t i
     for i in range(n):
@@ -38,7 +39,7 @@ cdef void occupied(const floating* row, const floating* back, const floating* em
     cdef Py_ssize_t i
     for i in range(n):
         found = row[i] + back[-i] - emitted[i] - total
-        y[i] = exp_below(zero if found > zero else found)      # rounding alone is above 0
+        y[i] = exp_below(zero if found > zero else found)      # above 0 only by rounding errors
 
 
 def table():

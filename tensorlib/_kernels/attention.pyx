@@ -1,7 +1,7 @@
-"""Tiles of attention: the softmax of rows that are seen piece by piece, and its gradient.
+"""Tiles of attention: the softmax of rows that are processed piece by piece, and its gradient.
 
-A tile has `rows` rows of `n` scores, contiguous. `first` is how many of the scores of row 0 may be
-looked at where later ones may not: one more in each row after it; LARGEST where all may.
+A tile has `rows` rows of `n` scores, contiguous. With a causal mask `first` scores of row 0 are
+visible, and one more in each row after it; without one `first` is LARGEST.
 """
 
 from tensorlib._kernels.rows cimport (
@@ -56,8 +56,7 @@ cdef inline void exps_below(floating* s, floating by, const floating* shift, Py_
 
 
 cdef void sums_of(const floating* x, floating* y, Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
-    """y := sums of rows: long ones by themselves, which takes a quarter of the time that it takes
-    for all together"""
+    """y := sums of rows. Long rows are summed one by one, in a quarter of the time."""
     cdef Py_ssize_t r
     if n < LONG:
         row_sums(x, y, rows, n)
@@ -69,8 +68,8 @@ cdef void sums_of(const floating* x, floating* y, Py_ssize_t rows, Py_ssize_t n)
 cdef void online(floating* s, const floating* mask, Py_ssize_t mask_row, Py_ssize_t mask_col,
                  double scale, floating* top, floating* total, floating* factor, Py_ssize_t rows,
                  Py_ssize_t n, Py_ssize_t first) noexcept nogil:
-    """s := exp(scale * s + mask - top), after `top` took in this tile; `factor` is what earlier
-    results are worth now, `total` the sum of all of the row so far. mask may be NULL."""
+    """s := exp(scale * s + mask - top), where `top` is updated with this tile first. factor: by
+    which earlier results are scaled now. total: the sum of the row so far. mask may be NULL."""
     cdef floating most[MOST_ROWS]
     cdef floating shift[MOST_ROWS]
     cdef floating zero = 0, least = -infinity(zero), by
@@ -84,7 +83,7 @@ cdef void online(floating* s, const floating* mask, Py_ssize_t mask_row, Py_ssiz
     for r in range(rows):
         most[r] *= by
         most[r] = top[r] if top[r] > most[r] else most[r]
-        shift[r] = zero if most[r] == least else most[r]        # nothing to look at so far
+        shift[r] = zero if most[r] == least else most[r]        # no score was visible so far
         factor[r] = exp_below(top[r] - shift[r])
         top[r] = most[r]
     exps_below(s, by, shift, rows, n)
@@ -124,7 +123,7 @@ cdef void probabilities(floating* s, const floating* mask, Py_ssize_t mask_row,
     """s := exp(scale * s + mask - logs), 0 where nothing may be looked at"""
     cdef floating by = scaled(s, mask, mask_row, mask_col, scale, rows, n), one = 1
     cdef Py_ssize_t r, i
-    exps_below(s, by, logs, rows, n)     # also of what may not be looked at, in whole vectors
+    exps_below(s, by, logs, rows, n)     # also of masked scores, to fill vectors
     for r in range(rows):
         for i in range(0 if logs[r] == -infinity(one) else seen(first, r, n), n):
             s[r * n + i] = 0

@@ -85,7 +85,7 @@ cdef void zmul_run(const floating* a, const floating* b, floating* y,
         y[i] = strong_product(a[i], b[i])
 
 
-# ---- the second input one number -----------------------------------------------------------------
+# ---- with one number as second input -------------------------------------------------------------
 
 cdef void add_number_run(const floating* a, const floating* b, floating* y,
                          Py_ssize_t n) noexcept nogil:
@@ -163,8 +163,8 @@ cdef void pow_number_run(const floating* a, const floating* b, floating* y,
                          Py_ssize_t n) noexcept nogil:
     """y := a ** b[0]
 
-    The number is repeated: with one operand that does not change GCC 12 vectorises no loop of
-    float64, which then takes four times as long.
+    The number is repeated in memory: with a constant operand GCC 12 does not vectorise the loop
+    of float64, which then takes four times as long.
     """
     cdef floating exponents[256]
     cdef Py_ssize_t i
@@ -181,7 +181,7 @@ cdef void pow_number_run(const floating* a, const floating* b, floating* y,
 cdef enum:
     BLOCK = 256              # elements of which powers are taken together
 
-ctypedef fused whole:        # also of signed ones: products wrap, as only unsigned ones may in C
+ctypedef fused whole:       # also for signed ones, with the same bits: in C only unsigned ones wrap
     uint8_t
     uint16_t
     uint32_t
@@ -189,7 +189,7 @@ ctypedef fused whole:        # also of signed ones: products wrap, as only unsig
 
 
 cdef inline whole wrapped(whole a, whole b) noexcept nogil:
-    """a * b, which of 16 bits would be a signed product in C"""
+    """a * b without promotion to int, in which 16-bit products could overflow"""
     if whole is uint16_t:
         return <uint16_t>(<uint32_t>a * b)
     else:
@@ -197,8 +197,8 @@ cdef inline whole wrapped(whole a, whole b) noexcept nogil:
 
 
 cdef void whole_pow_run(const whole* a, const whole* b, whole* y, Py_ssize_t n) noexcept nogil:
-    """y := a ** b, where b is not negative: by the bits of all exponents of a block, without a
-    branch for each element"""
+    """y := a ** b for b >= 0, by repeated squaring of a whole block, without a branch for each
+    element"""
     cdef whole squares[BLOCK]
     cdef whole exponents[BLOCK]
     cdef whole powers[BLOCK]
@@ -282,7 +282,7 @@ cdef void copysign_run(const floating* a, const floating* b, floating* y,
 
 
 cdef inline floating next_number(floating a, floating b) noexcept nogil:
-    """the number after a on the way to b, by the bits: their order is that of magnitudes"""
+    """the next number after a towards b, by its bits, whose order is that of magnitudes"""
     cdef floating next, least
     cdef bint away = (a < b) == (a > 0)
     if floating is float:
@@ -388,8 +388,8 @@ cdef void heaviside_run(const number* a, const number* b, number* y,
         y[i] = b[i] if a[i] == 0 else <number>(a[i] > 0)
 
 
-# NumPy's loop of bytes takes one after the other. By 8 places or more, as by negative ones, nothing
-# is left.
+# NumPy's loop for bytes is not vectorised. Shifts by 8 places or more, and by negative numbers,
+# leave nothing.
 
 cdef void left_shift_run(const uint8_t* x, const uint8_t* by, uint8_t* y,
                          Py_ssize_t n) noexcept nogil:

@@ -8,7 +8,7 @@ cdef extern from "<math.h>" nogil:
 
 
 cdef inline number bounded(number x, number low, number high) noexcept nogil:
-    """x between low and high, high where these cross; NaN if any is: each choice is one blend"""
+    """x limited to [low, high]; high if low > high; NaN if any is NaN. Each choice is one blend."""
     cdef number r = low if x < low else x
     r = high if r > high else r
     if number is float or number is double:
@@ -18,14 +18,14 @@ cdef inline number bounded(number x, number low, number high) noexcept nogil:
 
 
 cdef inline floating from_nearer_end(floating a, floating b, floating w) noexcept nogil:
-    """a + w * (b - a) from a, or from b where that is nearer"""
+    """a + w * (b - a), computed from a or, if that is nearer, from b"""
     cdef floating one = 1, half = 0.5, way = b - a
     return a + w * way if magnitude(w) < half else b - way * (one - w)
 
 
 cdef inline number with_product(number a, number b, number c) noexcept nogil:
-    """a + b * c: rounded once where the processor can, whichever of them are numbers of a loop,
-    out of which a compiler would take a product and round it"""
+    """a + b * c, rounded once where the processor can. Without this, a compiler would move a
+    product of two constants out of a loop, and round it."""
     if number is float:
         return TL_FMAF(b, c, a) if TL_HAS_FMA else a + b * c
     elif number is double:

@@ -24,7 +24,7 @@ cdef void clamp_run(const number* x, const number* low, const number* high, numb
 
 cdef void clamp_number_run(const number* x, const number* low, const number* high, number* y,
                            Py_ssize_t n) noexcept nogil:
-    """The same between two numbers, in a quarter of the time."""
+    """The same with two numbers as bounds, in a quarter of the time."""
     cdef number least = low[0], most = high[0]
     cdef Py_ssize_t i
     for i in range(n):
@@ -91,7 +91,7 @@ cdef void lerp_run(const floating* a, const floating* b, const floating* w, floa
         y[i] = from_nearer_end(a[i], b[i], w[i])
 
 
-# ---- of three ------------------------------------------------------------------------------------
+# ---- of three operands ---------------------------------------------------------------------------
 
 cdef void addcmul_run(const number* x, const number* a, const number* b, number* y,
                       Py_ssize_t n) noexcept nogil:
@@ -149,7 +149,7 @@ ctypedef fused Three:
     Product
     Quotient
 
-cdef enum:                   # which of the three are runs: a column is a number for each row
+cdef enum:                   # which of the three are runs; the others are one number
     FIRST = 1
     SECOND = 2
     THIRD = 4
@@ -168,8 +168,8 @@ cdef inline mixable of_three(Three* op, mixable a, mixable b, mixable c) noexcep
 
 cdef void mixed_run(Three* op, const mixable* a, const mixable* b, const mixable* c, mixable* y,
                     Py_ssize_t n, int runs) noexcept nogil:
-    """The loops above where one of the three is a number, or the last two are: a number stays in a
-    register. 256 columns of 256 took half as long again to write out first."""
+    """The loops above, with a number for one of the three operands, or the last two, which stays in
+    a register. To write out 256 columns of 256 first took 1.5 times as long."""
     cdef mixable p = a[0], q = b[0], r = c[0]
     cdef Py_ssize_t i
     if runs == FIRST | SECOND:
@@ -198,7 +198,7 @@ cdef void finite_run(const floating* x, const floating* filling, const floating*
 
 
 cdef list rows_of(number* tag, str dtype):
-    """The rows of the loops that are there for all numbers"""
+    """The rows of `table()` for loops of all dtypes"""
     return rows_for((dtype,), [("relu", <size_t>&relu_run[number])]) + rows_for((dtype,), [
         ("clamp", <size_t>&clamp_run[number]),
         ("clamp_number", <size_t>&clamp_number_run[number]),
@@ -208,7 +208,7 @@ cdef list rows_of(number* tag, str dtype):
 
 
 cdef list rows_of_extremes(whole* tag, str dtype):
-    """The rows of those of integers, of which none is NaN"""
+    """The rows for integers, which are never NaN"""
     return rows_for((dtype,), [
         ("maximum", <size_t>&maximum_run[whole]), ("fmax", <size_t>&maximum_run[whole]),
         ("minimum", <size_t>&minimum_run[whole]), ("fmin", <size_t>&minimum_run[whole]),

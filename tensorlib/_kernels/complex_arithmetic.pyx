@@ -1,10 +1,10 @@
 """Loops of arithmetic on complex numbers: pairs of floating ones, the real part first.
 
 Every loop sees one contiguous run of n numbers (`tensorlib/_kernels/__init__.py`). Products are
-rounded before they are added: else the imaginary part of z * conj(z) would be a rounding error in
-the place of zero, and z * w would differ from w * z. So this module is compiled without contraction
-(`setup.py`). GCC 12 and later contract the two sums of a product all the same when they vectorise
-both together, but not around a barrier of association.
+rounded before they are added: otherwise the imaginary part of z * conj(z) would be a rounding error
+and not zero, and z * w would differ from w * z. So this module is compiled without contraction
+(`setup.py`). GCC 12 and later still contract the two sums of a product when they vectorise both
+together, unless there is an association barrier.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -19,9 +19,9 @@ from tensorlib._kernels.vecmath_hypot cimport hypotenuse
 from tensorlib._kernels import COMPLEX, rows_for
 
 cdef enum:
-    BLOCK = 64               # quotients and roots that are looked through together
-    LANES = 16               # products of a row that do not wait for each other; a power of two
-    MOST_LANES = 64          # of long rows; another one
+    BLOCK = 64               # quotients and roots that are checked together
+    LANES = 16               # products of a row that are computed side by side; a power of two
+    MOST_LANES = 64          # the same for long rows
 
 
 cdef void add_run(const floating* a, const floating* b, floating* y,
@@ -62,7 +62,7 @@ cdef void zmul_run(const floating* a, const floating* b, floating* y,
                    Py_ssize_t n) noexcept nogil:
     """y := a * b, where a part of a that is 0 gives 0 whatever b is: the strong zero of derivatives
 
-    One choice for both parts, by whether the whole of a is 0, is vectorised wrongly by GCC 12.
+    There is a choice for each part, as GCC 12 vectorises one choice for both wrongly.
     """
     cdef Py_ssize_t i
     cdef floating re, im
@@ -130,8 +130,8 @@ cdef inline void divide(floating a, floating b, floating c, floating d, floating
 
 
 cdef void recover(floating a, floating b, floating c, floating d, floating* y) noexcept nogil:
-    """y := (a + b i) / (c + d i) for what `divide` gives NaN for, as the C standard has it (annex
-    G.5.1): a quotient by zero is infinite, one by an infinity is zero."""
+    """y := (a + b i) / (c + d i) where `divide` gives NaN, by the C standard (annex G.5.1): a
+    quotient by zero is infinite, one by an infinity is zero."""
     cdef floating inf = infinity(a), zero = 0, one = 1
     cdef floating e = magnitude(a), f = magnitude(b), g = magnitude(c), h = magnitude(d)
     if (c == 0) & (d == 0) and not (a != a and b != b):
@@ -282,7 +282,7 @@ cdef inline floating length(floating a, floating b) noexcept nogil:
 
 
 cdef inline bint has_root(floating a, floating b, floating square) noexcept nogil:
-    """Whether a**2 + b**2, rounded, has lost nothing that its root has"""
+    """Whether a**2 + b**2 is in range, so that its root is accurate"""
     cdef floating least = 1e-30 if floating is float else 1e-280
     cdef floating most = 1e37 if floating is float else 1e300
     return ((square >= least) & (square <= most)) | ((a == 0) & (b == 0))

@@ -1,7 +1,7 @@
 """Loops of functions of complex numbers: pairs of floating ones, the real part first.
 
-Every loop sees one contiguous run of n numbers (`tensorlib/_kernels/__init__.py`). What has no loop
-here has NumPy's, which are the C library's functions.
+Every loop sees one contiguous run of n numbers (`tensorlib/_kernels/__init__.py`). Other
+functions have NumPy's loops, which call the C library.
 """
 
 from libc.complex cimport cexp, csin, csqrt, ctanh
@@ -18,13 +18,13 @@ from tensorlib._kernels.vecmath_trig cimport cos, cos_far, is_far, sin, sin_far
 from tensorlib._kernels import COMPLEX, rows_for
 
 cdef enum:
-    BLOCK = 256              # numbers whose parts are worked on apart from each other
+    BLOCK = 256              # numbers whose parts are computed in separate arrays
 
 
 cdef void exp_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := e**x
 
-    Where e**re overflows, its product with a cosine may not: there it is taken in two factors.
+    Where e**re overflows, but its product with a cosine may not, it is computed as two factors.
     """
     cdef floating[BLOCK] re, im, size, factor, cosine, sine
     cdef floating inf = infinity(x[0]), limit, step, rest, zero = 0, one = 1
@@ -102,7 +102,7 @@ cdef void expm1_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil
         re, im = x[2 * i], x[2 * i + 1]
         if fabs(re) < 700 and fabs(im) < INFINITY:
             sine = libm_sin(0.5 * im)
-            # + 0: also of -0 the real part is 0, as the array API standard has it
+            # + 0: the real part for -0 is 0, by the array API standard
             z = pair(expm1(re) * libm_cos(im) - 2 * sine * sine + 0.0, libm_exp(re) * libm_sin(im))
         else:                                    # also what is not finite
             z = cexp(pair(re, im))
@@ -141,8 +141,8 @@ cdef void sinc_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
 cdef inline double complex tangent(double x, double y) noexcept nogil:
     """tanh(x + y i) = (sinh 2x + sin 2y i) / (cosh 2x + cos 2y), with e**2x - 1 for the former
 
-    The divisor is twice sinh(x)**2 + cos(y)**2, which has its digits near poles. The C library's
-    functions are off by more than 4 units of the last place.
+    The divisor is twice sinh(x)**2 + cos(y)**2, which is accurate near poles. The C library's
+    functions have errors of more than 4 units in the last place.
     """
     cdef double size = fabs(x), sine, cosine, rest, more, half
     if not (size < INFINITY and fabs(y) < INFINITY):
@@ -195,7 +195,7 @@ cdef void ldexp_run(const floating* x, const floating* w, floating* y,
     for i in range(n):
         size, turn = libm_exp2(w[2 * i]), log_2 * w[2 * i + 1]
         z = pair(x[2 * i] * size, x[2 * i + 1] * size)
-        if turn != 0:                            # else infinite parts would make others NaN
+        if turn != 0:                            # otherwise infinite parts would make others NaN
             z = z * pair(libm_cos(turn), libm_sin(turn))
         y[2 * i], y[2 * i + 1] = <floating>z.real, <floating>z.imag
 

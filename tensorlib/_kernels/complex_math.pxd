@@ -1,7 +1,7 @@
 """Functions of complex numbers in double, for loops where they are not hot.
 
-They are the C library's, put together so that no digits are lost between. And what keeps products
-from being contracted with sums.
+They combine the C library's functions without loss of accuracy. `TL_ROUNDED` keeps products from
+being contracted with sums.
 """
 
 from libc.complex cimport cexp, clog
@@ -22,7 +22,7 @@ cdef extern from *:
 
 
 cdef inline floating rounded(floating x) noexcept nogil:
-    """x, a product that is in no instruction together with a sum"""
+    """x, a product, rounded: never contracted with a sum"""
     if floating is float:
         return rounded_single(x)
     else:
@@ -45,9 +45,9 @@ cdef inline double complex log_of_one_and(double complex z) noexcept nogil:
 
 
 cdef inline double complex log_of_two(double complex a, double complex b) noexcept nogil:
-    """log(e**a + e**b), from that with the larger real part; NaN where a part is NaN
+    """log(e**a + e**b), computed from the one with the larger real part; NaN where a part is NaN
 
-    Of two exponentials that are 0 or infinite the angle is that of one, or of their sum.
+    If both exponentials are 0 or infinite, the angle is that of one, or of their sum.
     """
     cdef double complex low = a, high = b
     if not (a.real == a.real and a.imag == a.imag and b.real == b.real and b.imag == b.imag):

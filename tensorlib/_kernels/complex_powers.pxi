@@ -1,5 +1,5 @@
-# Roots and powers of complex numbers: a part of complex_arithmetic.pyx, where no product is in an
-# instruction together with a sum, so that a number has the same root wherever it lies.
+# Roots and powers of complex numbers: a part of complex_arithmetic.pyx, where products are not
+# contracted with sums, so that a root does not depend on its position.
 
 from libc.complex cimport cexp, clog, csqrt
 from libc.math cimport INFINITY, fabs
@@ -19,7 +19,7 @@ cdef extern from "<math.h>" nogil:
     long double sinl(long double x)
 
 cdef enum:
-    REPEATED = 100           # the largest whole exponent that is done by products
+    REPEATED = 100           # the largest integer exponent that is computed by products
 
 ctypedef double complex double_complex
 ctypedef long double complex long_double_complex
@@ -30,15 +30,14 @@ ctypedef fused wide_complex:
 
 
 cdef inline bint in_range(double square) noexcept nogil:
-    """Whether a sum of squares has its digits: neither 0 nor infinite, nor next to it"""
+    """Whether a sum of squares is accurate: not near 0, and not near infinity"""
     return (square >= 1e-280) & (square <= 1e280)
 
 
 cdef void root_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
-    """y := sqrt(x), in double: of (|re| + |x|) / 2 one part, and what goes with it the other one
+    """y := sqrt(x), in double: one part is sqrt((|re| + |x|) / 2), from which the other follows
 
-    What is not finite, and what is so large or small that squares are out of range, is left to the
-    C library.
+    Numbers that are not finite, or whose squares are out of range, are left to the C library.
     """
     cdef double[BLOCK] re, im
     cdef double a, b, square, root, other
@@ -77,7 +76,7 @@ cdef inline long double complex long_pair(double re, double im) noexcept nogil:
 
 cdef inline long double complex long_power(long double complex z,
                                            long double complex w) noexcept nogil:
-    """e**(w log(z)) in a third of the time of the C library's functions of such numbers"""
+    """e**(w log(z)), in a third of the time of the C library's `cpow`"""
     cdef long double a = z.real, b = z.imag, square = a * a + b * b, angle = atan2l(b, a)
     cdef long double size = logl(square), re, im
     cdef long double complex result = 0
@@ -94,7 +93,7 @@ cdef inline long double complex long_power(long double complex z,
 
 
 cdef inline wide_complex power(wide_complex z, wide_complex w) noexcept nogil:
-    """z**w: by products for small whole exponents, so that those of whole numbers are exact"""
+    """z**w, by products for small integer exponents, so that powers of integers are exact"""
     cdef wide_complex square = z, result
     cdef int left, n
     if w == 0:
@@ -123,7 +122,7 @@ cdef inline wide_complex power(wide_complex z, wide_complex w) noexcept nogil:
 cdef void whole_powers(const floating* x, int n, floating* y, Py_ssize_t count) noexcept nogil:
     """y := x**n for a block, by products in double, n not 0; where this is out of range by `power`
 
-    What is computed does not depend on the block.
+    The results do not depend on the block.
     """
     cdef double[BLOCK] re, im, square_re, square_im
     cdef double a, b, size
@@ -193,7 +192,8 @@ cdef inline bint by_hand(const floating* x, floating re, floating im, floating* 
 
 
 cdef inline int whole_exponent(floating re, floating im) noexcept nogil:
-    """An exponent that `whole_powers` takes, or 0: few products keep the digits of float64"""
+    """The exponent, if `whole_powers` takes it; else 0. Few products keep the accuracy of
+    float64."""
     cdef int most = REPEATED if floating is float else 2
     if im != 0 or not -most <= re <= most or re != <int>re:
         return 0

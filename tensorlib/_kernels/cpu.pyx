@@ -1,4 +1,4 @@
-"""Which of the built instruction-set levels this processor can run, and what compiled them."""
+"""The instruction-set levels that this processor runs, and the compiler that built them."""
 
 cdef extern from *:
     """

@@ -1,4 +1,4 @@
-"""How the rows that distances are taken from are laid out."""
+"""The layout of the rows from which distances are taken."""
 
 cdef enum:
     LANES = 32      # rows of a panel, side by side

@@ -1,7 +1,7 @@
-"""Distances of rows from the rows of another matrix, and the gradients of the first.
+"""Distances of the rows of one matrix from those of another, and the gradients of the first.
 
-The other rows come in panels (m, LANES), where those of one lie side by side. For `rows` rows of m
-elements, of which each has `step` distances, and the `count` rows of a panel:
+The rows of the other matrix are packed in panels (m, LANES), with LANES rows side by side. For
+`rows` rows of m elements, of which each has `step` distances, and the `count` rows of a panel:
 
     void distances(const T* x, const T* panel, T* y, rows, m, step, count)
     void slopes(const T* g, const T* y, const T* x, const T* panel, double* dx, rows, m, step,
@@ -14,7 +14,7 @@ from tensorlib._kernels.vecmath cimport floating, magnitude, sqrt
 from tensorlib._kernels import FLOATS, rows_for
 
 cdef enum:
-    BLOCK = 64      # elements that are added in their dtype, before sums are added in double
+    BLOCK = 64      # elements that are summed in their dtype; the sums are added in double
 
 cdef enum Norm:
     TOTAL           # of differences
@@ -23,10 +23,10 @@ cdef enum Norm:
 
 
 cdef inline double euclidean(const floating* x, const floating* row, Py_ssize_t m) noexcept nogil:
-    """The distance from a row of a panel, scaled: squares would overflow or underflow"""
+    """The distance from a row of a panel, scaled, as squares would overflow or underflow"""
     cdef double top = 0, total = 0, away
     cdef Py_ssize_t k = 0
-    while k < m and x[k] - row[k * LANES] == 0:     # a row from itself, if it is finite
+    while k < m and x[k] - row[k * LANES] == 0:     # equal elements, if they are finite
         k += 1
     for k in range(k, m):
         away = magnitude(<double>x[k] - row[k * LANES])
@@ -88,7 +88,7 @@ cdef inline void norms(const floating* x, const floating* panel, floating* y, Py
 cdef inline void weigh(const floating* g, const floating* y, const floating* x,
                        const floating* panel, floating* weight, floating* size, Py_ssize_t m,
                        Py_ssize_t count, Norm norm) noexcept nogil:
-    """What the slope of each difference is multiplied by: 0 for a gradient or a distance of 0"""
+    """The factor of each difference in the gradient; 0 if the gradient or the distance is 0"""
     cdef floating ties[LANES]
     cdef floating away
     cdef floating zero = <floating>(m < 0)     # as above

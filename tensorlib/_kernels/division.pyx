@@ -1,8 +1,8 @@
-"""Loops of division that rounds, and its remainders; PyTorch's rules.
+"""Loops of rounding division, and its remainders, by PyTorch's rules.
 
-Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`). What
-needs libm is looked for in blocks of 1024 elements, which stay in the first-level cache. Integers:
-division by zero gives 0, for the caller to raise, and the smallest number by -1 wraps.
+Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`). Blocks of 1024
+elements, which stay in the L1 cache, are checked for those that need libm. Integers: division by
+zero gives 0, and the caller raises; the smallest number by -1 wraps.
 """
 
 from libc.math cimport fmod as libm_fmod, fmodf
@@ -156,7 +156,7 @@ cdef inline bint rounds_down(integer remaining, integer b) noexcept nogil:
 
 cdef inline bint any_unusual(const integer* a, const integer* b, Py_ssize_t start,
                              Py_ssize_t stop) noexcept nogil:
-    """whether a divisor is 0 or a number has more than 53 bits"""
+    """whether a divisor is 0, or a number has more than 53 bits"""
     cdef Py_ssize_t i
     cdef bint zero = False
     cdef uint64_t high = 0, middle = 9007199254740991
@@ -168,9 +168,9 @@ cdef inline bint any_unusual(const integer* a, const integer* b, Py_ssize_t star
     return zero | (high >> 54 != 0)
 
 
-# Doubles hold numbers of 53 bits, and a quotient that is not whole is at least 1 / b from a whole
-# number, which is more than its rounding error: so it rounds down and towards zero as the exact
-# one. Eight such quotients cost what one division of integers costs.
+# Doubles hold integers of 53 bits, and a quotient that is not an integer is at least 1 / b away
+# from one, which is more than its rounding error: so it is rounded down or towards zero as the
+# exact one. Eight such quotients take as long as one division of integers.
 
 cdef inline integer near_floor(integer a, integer b) noexcept nogil:
     return <integer><int64_t>floor(<double>a / <double>b)

@@ -16,10 +16,10 @@ from tensorlib._kernels.vecmath cimport floating
 from tensorlib._kernels import FLOATS, rows_for
 
 cdef enum:
-    AHEAD = 8            # rows that are loaded before they are needed
-    TOGETHER = 4         # rows that are added at once: fewer roundings, and less traffic
-    MOST_AT_ONCE = 64    # entries of a row that are taken together
-    NEAR = 1 << 19       # bytes that stay in the second-level cache, where nothing is to be loaded
+    AHEAD = 8            # how many rows ahead memory is prefetched
+    TOGETHER = 4         # rows that are added at once: fewer roundings, less memory traffic
+    MOST_AT_ONCE = 64    # entries of a row that are processed together
+    NEAR = 1 << 19       # bytes: smaller tables stay in the L2 cache, and are not prefetched
 
 cdef extern from * nogil:
     """
@@ -56,12 +56,12 @@ cdef extern from * nogil:
     void __builtin_prefetch(const void* address)
 
 
-# Others may write where the positions lie, so each is read once, and what is checked is what is
-# used.
+# Another thread may write to the positions. So each is read once, and the number that is checked is
+# the number that is used.
 
 cdef inline void fetch(const volatile int64_t* places, Py_ssize_t i, Py_ssize_t count,
                        const floating* table, Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
-    """Has a row of the table loaded that is needed soon; they lie anywhere"""
+    """Prefetches a row of the table that is needed soon, as rows are in no order."""
     cdef int64_t place = places[i] if i < count else -1
     cdef Py_ssize_t j
     if 0 <= place < rows:
@@ -145,10 +145,11 @@ cdef void entry_dots(Entries* of, const floating* a, const floating* x,
         y[e] = total
 
 
-# ---- bags --------------------------------------------------------------------------------------
+# ---- bags ----------------------------------------------------------------------------------------
 
 cdef inline bint find_bag(Bags* of, Py_ssize_t bag, int64_t* begin, int64_t* end) noexcept nogil:
-    """Where a bag lies; False for offsets that are none. Others may write where they are."""
+    """Finds where a bag begins and ends; False for invalid offsets, which other threads may
+    write."""
     cdef const volatile int64_t* offsets = of.offsets
     begin[0] = offsets[bag]
     end[0] = offsets[bag + 1] if of.has_end or bag + 1 < of.count else of.given
@@ -159,7 +160,7 @@ cdef inline bint find_bag(Bags* of, Py_ssize_t bag, int64_t* begin, int64_t* end
 
 
 cdef inline Py_ssize_t row_at(Bags* of, Py_ssize_t i) noexcept nogil:
-    """Where the row of a place begins, or -1"""
+    """The offset of the row of a place, or -1"""
     cdef int64_t place = (<const volatile int64_t*>of.places)[i]
     if 0 <= place < of.rows:
         return place * of.n
@@ -216,7 +217,7 @@ cdef inline bint add_back(Bags* of, const floating* g, floating* y, int64_t begi
 
 cdef void bags(Bags* of, const floating* table, floating* y, Py_ssize_t begin,
                Py_ssize_t end) noexcept nogil:
-    """The bags [begin, end), up to the first that is none or has a place that is none"""
+    """Computes the bags [begin, end), up to the first with an invalid offset or place."""
     cdef int64_t first = 0, last = 0
     cdef Py_ssize_t bag
     cdef bint is_right = True

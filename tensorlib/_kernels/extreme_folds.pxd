@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 
-from tensorlib._kernels.fold_tags cimport Known, Max, Min, Product, Squares, Sum
+from tensorlib._kernels.fold_tags cimport Max, Min, NanSum, Product, Squares, Sum
 
 ctypedef fused Op:
     Max

@@ -23,9 +23,9 @@ ctypedef fused Extreme:
     Min
 
 cdef enum:
-    SEARCH = 4096  # elements among which an extreme value is looked for again: they are near
-    TOGETHER = 16  # rows of at most SEARCH that are folded before they are searched
-    SHORT = 16     # elements of a row in which a search costs more than a lane of its own
+    SEARCH = 4096  # elements of the block in which the index of an extreme is searched
+    TOGETHER = 16  # rows of at most SEARCH elements that are reduced before they are searched
+    SHORT = 16     # elements: for shorter rows a lane each is faster than a search
 
 
 cdef extern from "row_extremes.h" nogil:
@@ -44,7 +44,7 @@ cdef inline bint beats(Extreme* op, element a, element b) noexcept nogil:
 
 cdef inline void extremes(Extreme* op, const element* x, element* y, Py_ssize_t outer,
                           Py_ssize_t n, Py_ssize_t slice_step) noexcept nogil:
-    """Those of rows: by a loop of their own if these have a register of elements"""
+    """The extremes of rows: by a loop of its own if they fill a register"""
     if n * <Py_ssize_t>sizeof(element) >= REGISTER:
         row_extremes(Extreme is Max, x, y, outer, n, slice_step)
     else:
@@ -52,14 +52,14 @@ cdef inline void extremes(Extreme* op, const element* x, element* y, Py_ssize_t 
 
 
 cdef inline Py_ssize_t find(const element* x, element value, Py_ssize_t n) noexcept nogil:
-    """The first index of a value that is known to be there; NaN is equal to NaN."""
+    """The first index of a value that occurs; NaN is equal to NaN."""
     return row_find(value, x, n)
 
 
 cdef void fold_extremes(Extreme* op, const element* x, const element* c, element* y,
                         Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
                         Py_ssize_t end, Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
-    """The fold of extremes, but rows by their own loop"""
+    """The fold of extremes, with the loop for rows"""
     if inner == 1:
         extremes(op, x, y, outer, n, slice_step)
     else:
@@ -67,7 +67,7 @@ cdef void fold_extremes(Extreme* op, const element* x, const element* c, element
 
 
 cdef inline int16_t turned(int16_t bits) noexcept nogil:
-    """An integer in the order of half types, where -0.0 comes before 0.0; and the bits of one"""
+    """An integer ordered as the half types, with -0.0 before 0.0; and back"""
     return bits ^ ((bits >> 15) & 0x7FFF)
 
 
@@ -115,7 +115,7 @@ cdef void half_extremes(Extreme* op, const short_float* x, const void* c, float*
         while first < end:
             size = min(end - first, <Py_ssize_t>TILE)
             if inner == 1:
-                for i in range(0, n, 4096):      # SEARCH; Cython wants the sign of a step
+                for i in range(0, n, 4096):      # SEARCH, as a literal: the sign must be known
                     integers(bits + i, keys, min(n - i, <Py_ssize_t>SEARCH), room)
                     extremes(op, <const int16_t*>keys, &key, 1, min(n - i, <Py_ssize_t>SEARCH),
                              SEARCH)
@@ -169,7 +169,7 @@ cdef inline void index_row(Extreme* op, const element* x, element* y, int64_t* a
 cdef inline void index_short_rows(Extreme* op, const element* x, element* y, int64_t* at,
                                   Py_ssize_t outer, Py_ssize_t n,
                                   Py_ssize_t slice_step) noexcept nogil:
-    """One lane for each row: a search in each would mispredict its end."""
+    """With one lane for each row, as the end of a search would be mispredicted."""
     cdef Py_ssize_t i, l, rows
     cdef bint better
     while outer > 0:

@@ -1,6 +1,6 @@
 # The fold: one algorithm for sums, products and extremes of contiguous memory, for the operations
-# `Op` and the dtypes `element` of the file that includes this one. Each of these pairs is
-# translated and compiled wherever that file is cimported, so that it names no more than it needs.
+# `Op` and the dtypes `element` of the file that includes this one. Each pair is
+# compiled wherever that file is cimported, so files name only those that they need.
 #
 # The order of additions is a tree that follows from n and inner alone. Memory is read as rows of
 # `LANE_BYTES`; each lane adds up to LEAF rows one after the other, then pairs of leaves are added,
@@ -21,7 +21,7 @@ cdef inline element lift(Op* op, element x, element c) noexcept nogil:
     """What one element contributes."""
     if Op is Squares:
         return (x - c) * (x - c)
-    elif Op is Known:
+    elif Op is NanSum:
         return x if x == x else 0
     else:
         return x
@@ -173,7 +173,7 @@ cdef inline void fold_rows(Op* op, const element* x, const element* c, element* 
             ends[rows * ENDS + l] = sums[l]
         rows += 1
         if rows == MAX_LANES or o == outer - 1:
-            if Op is Squares or Op is Known:     # the elements are taken as what they give
+            if Op is Squares or Op is NanSum:     # the elements are taken as what they give
                 fold_short_rows(<Sum*>NULL, ends, <const element*>NULL, y, rows, ENDS, ENDS)
             else:
                 fold_short_rows(op, ends, <const element*>NULL, y, rows, ENDS, ENDS)

@@ -2,7 +2,7 @@
 
 ctypedef struct Sum:
     char unused
-ctypedef struct Known:
+ctypedef struct NanSum:
     char unused
 ctypedef struct Product:
     char unused

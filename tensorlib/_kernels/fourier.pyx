@@ -1,7 +1,7 @@
 """Fourier transforms of numbers of points that are products of small primes.
 
-What has other prime factors has NumPy's loops (`_core/products/transforms.pyx`). What follows from
-the number of points alone is a plan: the factors, and all angles, each rounded once.
+Other numbers of points use NumPy's loops (`_core/products/transforms.pyx`). A plan has what depends
+on the number of points alone: the factors, and all angles, each rounded once.
 """
 
 from tensorlib._kernels.fourier_plan cimport LINE, Job, Passes, Place, Plan
@@ -68,13 +68,13 @@ cdef extern from "<math.h>" nogil:
     long double sinl(long double x)
 
 cdef enum:
-    LOW = 10                 # bits of the number of an angle that one table has
+    LOW = 10                 # bits of an angle's number that one table covers
     FINE = 32                # rows of a table, and
     LONG = 1 << 18           # bytes of points from which on turns are products of two
 
 
 # ---- angles --------------------------------------------------------------------------------------
-# Each is a product of two, of numbers of more digits than are kept.
+# Each angle is a product of two, in more digits than are kept.
 
 cdef struct Circle:
     Py_ssize_t n             # angles of a whole turn
@@ -100,7 +100,7 @@ cdef inline Py_ssize_t high_count(Py_ssize_t n) noexcept nogil:
 
 cdef inline void look_up(const Circle* circle, Py_ssize_t k, floating* cosine,
                          floating* sine) noexcept nogil:
-    """The cosine and the sine of the k-th angle of a circle, which k may go around."""
+    """The cosine and the sine of the k-th angle of a circle; k may exceed a full turn."""
     cdef Py_ssize_t place = k % circle.n
     cdef const long double* a = circle.high + 2 * (place >> LOW)
     cdef const long double* b = circle.low + 2 * (place & ((1 << LOW) - 1))

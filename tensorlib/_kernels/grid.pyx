@@ -4,7 +4,7 @@
     void look_back(const T* g, const T* x, const T* grid, T* dx, T* dgrid, const Look* look)
 
 of one image x (channels, high, wide), with places (n, 2) that have the column first, y and g
-(channels, n); `look` does the places [begin, end). An element outside of the image is nothing.
+(channels, n); `look` does the places [begin, end). Elements outside of the image count as zero.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -25,7 +25,7 @@ cdef extern from "grid_pairs.h" nogil:
                            double* out, Py_ssize_t n)
 
 cdef enum:
-    RUN = 128            # places that are found together: whole vectors
+    RUN = 128            # places that are computed together: whole vectors
     CORNERS = 4          # around a place: above, below; on the left, on the right
 
 ctypedef fused mask:
@@ -35,7 +35,7 @@ ctypedef fused mask:
 
 cdef inline floating place(floating c, floating size, floating scale, int padding, bint align,
                            floating* slope) noexcept nogil:
-    """A coordinate from -1 to 1 as a place in a dim, and how fast it moves"""
+    """The place in a dim of a coordinate from -1 to 1, and its derivative"""
     cdef floating zero = 0, one = 1, half = 0.5, two = 2, low, span, away, turns, rest, odd
     cdef floating at = c * scale + (size - one) * half, most = size - one
     slope[0] = scale
@@ -95,7 +95,7 @@ cdef inline void find(const floating* grid, Py_ssize_t n, floating wide, floatin
 
 cdef inline void found(const floating* grid, Py_ssize_t n, const Look* look, int32_t* corners,
                        floating* right, floating* below, floating* slopes) noexcept nogil:
-    """`find` with constants for the kinds, so that its loops do not ask for them"""
+    """`find`, specialised for the kinds of padding and alignment"""
     cdef floating wide = <floating>look.wide, high = <floating>look.high, one = 1, half = 0.5
     cdef floating across = (wide - one if look.align else wide) * half
     cdef floating down = (high - one if look.align else high) * half
@@ -239,7 +239,7 @@ cdef void look_back(const floating* g, const floating* x, const floating* grid, 
                 if corners[3 * RUN + i] >= 0:
                     target[corners[3 * RUN + i]] += b * right[i]
         for i in range(n):
-            for k in range(2):           # a slope of 0 is that of a place that does not move
+            for k in range(2):           # where the slope is 0, so is the gradient
                 slope = slopes[k * RUN + i]
                 dgrid[2 * (begin + i) + k] = along[k * RUN + i] * slope if slope else slope
         begin += n

@@ -1,8 +1,8 @@
-"""Loops of half types that need no float32 in memory: arithmetic, bounds and extremes.
+"""Loops of half types without float32 in memory: arithmetic, bounds and extremes.
 
 Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`). They give the
-bits of the float32 loop between casts, and are used where all operands have the half type; what
-has no loop here is cast tile by tile.
+bits of a cast, the float32 loop and a cast back, and are used if all operands have the half type.
+Operations without such a loop are cast tile by tile.
 """
 
 from libc.stdint cimport int16_t, uint16_t
@@ -133,7 +133,7 @@ cdef void div_run(const short_float* a, const short_float* b, short_float* y,
 # ---- powers --------------------------------------------------------------------------------------
 
 cdef enum:
-    BLOCK = 512          # elements that are powers in float32 together
+    BLOCK = 512          # elements whose powers are computed in float32 together
 
 
 cdef inline void widen(const short_float* x, float* y, Py_ssize_t n) noexcept nogil:
@@ -158,7 +158,7 @@ cdef void pow_run(const short_float* a, const short_float* b, short_float* y,
     cdef float bases[BLOCK]
     cdef float exponents[BLOCK]
     cdef Py_ssize_t i, count
-    for i in range(0, n, 512):                   # BLOCK; Cython wants the sign of a step
+    for i in range(0, n, 512):                   # BLOCK, as a literal: the sign must be known
         count = min(n - i, <Py_ssize_t>BLOCK)
         widen(a + i, bases, count)
         widen(b + i, exponents, count)
@@ -183,11 +183,11 @@ cdef void pow_number_run(const short_float* a, const short_float* b, short_float
         return
     for i in range(min(n, <Py_ssize_t>BLOCK)):
         exponents[i] = b[0]
-    for i in range(0, n, 512):                   # BLOCK; Cython wants the sign of a step
+    for i in range(0, n, 512):                   # BLOCK, as a literal: the sign must be known
         pow_run(a + i, <const short_float*>exponents, y + i, min(n - i, <Py_ssize_t>BLOCK))
 
 
-# ---- with a number -------------------------------------------------------------------------------
+# ---- with one number -----------------------------------------------------------------------------
 
 cdef void add_number_run(const short_float* a, const short_float* b, short_float* y,
                          Py_ssize_t n) noexcept nogil:
@@ -221,7 +221,7 @@ cdef void div_number_run(const short_float* a, const short_float* b, short_float
     div_single_run(a, &number, y, n)
 
 
-# ---- with a number of float32 -------------------------------------------------------------------
+# ---- with one float32 number ---------------------------------------------------------------------
 
 cdef inline Py_ssize_t converted_with(int what, const short_float* a, const short_float* b,
                                       float number, short_float* y, Py_ssize_t n) noexcept nogil:
@@ -260,7 +260,7 @@ cdef void addcmul_single_run(const short_float* x, const short_float* a, const f
         put(with_product[float](value(x[i]), value(a[i]), factor), y + i)
 
 
-# ---- of three and four, as in bounds.pyx ---------------------------------------------------------
+# ---- of three and four operands, as in bounds.pyx ------------------------------------------------
 
 cdef void addcmul_run(const short_float* x, const short_float* a, const short_float* b,
                       short_float* y, Py_ssize_t n) noexcept nogil:

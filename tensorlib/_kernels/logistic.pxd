@@ -12,6 +12,6 @@ cdef inline floating logistic(floating x) noexcept nogil:
 
 
 cdef inline floating log_of_one_and_exp(floating x) noexcept nogil:
-    """log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)), of which no part overflows"""
+    """log(1 + exp(x)), as max(x, 0) + log(1 + exp(-|x|)), in which nothing overflows"""
     cdef floating zero = 0
     return (zero if x < 0 else x) + log1p_unit(exp(-magnitude(x)))

@@ -13,8 +13,8 @@ cdef extern from "row_moments.h" nogil:
                                Py_ssize_t n, double* plain, double* moved)
 
 cdef enum:
-    TOGETHER = 16       # rows at most that are gone through together
-    NEAR = 256          # elements at most that these have; of more, memory waits for the sums
+    TOGETHER = 16       # rows at most that are computed together
+    NEAR = 256      # elements at most that such rows have; longer ones are limited by the additions
 
 
 cdef inline double sum_of(const floating* x, Py_ssize_t n) noexcept nogil:
@@ -40,8 +40,8 @@ cdef inline bint is_rough(double var, floating mean) noexcept nogil:
 
 cdef inline void in_double(const floating* x, Py_ssize_t outer, Py_ssize_t step, Py_ssize_t inner,
                            bint centered, floating* mean, double* var) noexcept nogil:
-    """The mean and the variance of (outer, inner) elements again, by distances from the first one:
-    those of equal elements are exact"""
+    """The mean and the variance of (outer, inner) elements once more, by distances from the first,
+    so that those of equal elements are exact"""
     cdef Py_ssize_t o, i, n = outer * inner
     cdef double first = x[0] if n else 0, total = 0, distance
     if centered:
@@ -67,7 +67,7 @@ cdef inline void slopes(const floating* g, const floating* w, const floating* x,
 
 
 cdef inline Py_ssize_t rows_together(Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
-    """How many rows are gone through together, which stay in the L1 cache"""
+    """How many rows are computed together, so that they stay in the L1 cache"""
     return min(rows, max(<Py_ssize_t>1, min(<Py_ssize_t>TOGETHER, NEAR // max(<Py_ssize_t>1, n))))
 
 
@@ -75,12 +75,12 @@ cdef inline void row_statistics(const floating* x, Py_ssize_t rows, Py_ssize_t n
                                 bint centered, floating* mean, floating* scale) noexcept nogil:
     """The mean of each of a few rows, and 1 / sqrt(variance + eps)
 
-    A row waits for its sum, its quotient and its root; here others go on in the meantime.
+    The sum, the quotient and the root of a row are a chain of latencies, which other rows fill.
     """
     cdef double totals[TOGETHER]
     cdef double one = 1, var
     cdef Py_ssize_t r
-    if rows == 1:                        # without what loops over few rows cost
+    if rows == 1:                        # without the overhead of loops over a few rows
         mean[0] = <floating>(sum_of(x, n) / n) if centered else 0
         var = sum_of_squares(x, mean[0], n) / n
         if is_rough(var, mean[0]):

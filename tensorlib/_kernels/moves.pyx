@@ -98,15 +98,15 @@ cdef enum:
     BLOCK = 16               # a power of two
     HALF = 8                 # half of it
     AREA = 256               # BLOCK * BLOCK
-    NARROW = 4               # columns that are laid beside each other at once
+    NARROW = 4               # columns that are interleaved at once
 
 
 cdef void transpose_run(const item* x, Py_ssize_t x_stride, item* y, Py_ssize_t y_stride,
                         Py_ssize_t rows, Py_ssize_t columns) noexcept nogil:
     """y[i, j] := x[j, i], the strides between rows of x and y in bytes
 
-    Blocks are turned in a buffer, so that each cache line of x is read once and each of y written
-    once; strides that are powers of two would throw them out of the cache in between.
+    Blocks are transposed in a buffer, so that each cache line of x is read once and each of y is
+    written once; with strides that are powers of two they would be evicted in between.
     """
     cdef item block[AREA]
     cdef item aside[AREA]
@@ -122,7 +122,7 @@ cdef void transpose_run(const item* x, Py_ssize_t x_stride, item* y, Py_ssize_t 
         else:
             interleave(x, x_stride, y, rows, 4)
         return
-    for j in range(0, columns, 16):          # BLOCK; Cython wants the sign of a step
+    for j in range(0, columns, 16):          # BLOCK, as a literal: the sign must be known
         width = min(<Py_ssize_t>BLOCK, columns - j)
         across = BLOCK if width > HALF else HALF
         for i in range(0, rows, 16):

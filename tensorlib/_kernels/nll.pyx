@@ -9,9 +9,9 @@ A row of `table()` is (kind, input dtypes, output dtype, address), with the sign
 for the rows [begin, end). The logits are (outer, n, inner), so that the elements of a row lie
 `inner` apart, and row r is that of r // inner and r % inner.
 
-Each gives the first row whose target is neither a class nor `ignored`, at which it stops, or -1.
-Rows that are ignored have a loss and a gradient of 0. A target is read once: others may write where
-it lies.
+Each returns the first row whose target is neither a class nor `ignored`, at which it stops, or -1.
+Ignored rows have a loss and a gradient of 0. Each target is read once, as another thread may write
+to it.
 """
 
 from libc.stdint cimport int64_t
@@ -30,7 +30,7 @@ cdef enum:
     BLOCK = 1024        # the elements of these
 
 
-# ---- rows side by side: short ones, and those whose elements lie apart ---------------------------
+# ---- rows side by side: short ones, and those whose elements have gaps ---------------------------
 
 cdef inline void take(const floating* x, floating* block, Py_ssize_t count, Py_ssize_t n,
                       Py_ssize_t inner) noexcept nogil:
@@ -84,7 +84,7 @@ cdef inline void exps_of_rows(const floating* x, floating* block, floating* shif
 
 ctypedef struct Lanes:
     Py_ssize_t row, count    # the rows that are taken together
-    Py_ssize_t at, left      # where they lie, and how many there are up to the end of the inner dim
+    Py_ssize_t at, left      # their offset, and how many rows are left in the inner dim
     Py_ssize_t step          # from one to the next
 
 
@@ -98,7 +98,7 @@ cdef inline void first_lanes(Lanes* rows, Py_ssize_t begin, Py_ssize_t n,
 
 cdef inline bint next_lanes(Lanes* rows, Py_ssize_t end, Py_ssize_t n,
                             Py_ssize_t inner) noexcept nogil:
-    """Goes on to the next rows, if there are"""
+    """Moves on to the next rows, if there are any."""
     rows.row += rows.count
     rows.at += rows.count * rows.step
     rows.left -= rows.count

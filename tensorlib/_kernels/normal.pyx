@@ -1,7 +1,7 @@
 """Loops of the normal distribution's functions: y := f(x), float32 (by double) and float64.
 
-Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`). Blocks of 1024
-elements leave out the branches that none of them takes.
+Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`). Branches
+that no element of a block of 1024 takes are skipped.
 """
 
 from libc.stdint cimport uint8_t
@@ -37,7 +37,7 @@ cdef inline bint any_small(const floating* x, Py_ssize_t start, Py_ssize_t stop)
 cdef inline void erfinv_block(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := erfinv(x) of at most 256 elements
 
-    The few that are near 1 are taken aside, so that nothing else pays for their root and series.
+    The few that are near 1 are collected, so that the others don't pay for their root and series.
     """
     cdef floating far[256]
     cdef uint8_t places[256]
@@ -47,7 +47,7 @@ cdef inline void erfinv_block(const floating* x, floating* y, Py_ssize_t n) noex
     for i in range(n):
         found |= not magnitude(x[i]) < border
     if found:
-        for i in range(n):                   # without a branch: what is not far is written over
+        for i in range(n):             # without a branch: elements that are not far are overwritten
             far[count] = x[i]
             places[count] = <uint8_t>i
             count += not magnitude(x[i]) < border

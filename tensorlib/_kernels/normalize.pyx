@@ -1,23 +1,22 @@
 """Layer, batch and group normalisation, (x - mean) / std, and their gradients.
 
-Of rows (rows, n), with a weight and a bias for each column; with `centered` false the mean is taken
-as 0, which makes it the division by the root mean square:
+For rows (rows, n), with a weight and a bias for each column. If `centered` is false the mean counts
+as 0, and rows are divided by their root mean square:
 
     void rows(const T* x, const T* w, const T* b, T* y, Py_ssize_t rows, n, double eps, centered)
     void rows_backward(const T* g, const T* x, const T* w, T* y, rows, n, eps, centered)
     void rows_weight(const T* g, const T* x, T* y, rows, n, eps, centered)      y (n)
 
-Of the channels [begin, end) of (outer, channels, inner), over all but the channels:
+For the channels [begin, end) of (outer, channels, inner), over all other dims:
 
     void channels(const T* x, const T* w, const T* b, T* y, T* mean, T* var, const Sizes* sizes,
                   Py_ssize_t begin, end)
     void channels_backward(const T* g, const T* x, const T* w, T* y, T* dw, T* db, sizes, begin,
                            end)
 
-Of matrices (rows, n) whose columns are channels, `together` of which have one mean and one
-variance. A matrix is cut into pieces of rows. What is summed is had in one pass over each, by
-leaves that stay in the L1 cache; then `settle` joins the pieces, and in a second pass each is
-written:
+For matrices (rows, n) whose columns are channels, `together` of which have one mean and one
+variance. A matrix is cut into pieces of rows. One pass over each piece finds its sums, by leaves
+that stay in the L1 cache; `settle` combines the pieces; and a second pass writes the results:
 
     void columns(const T* x, const T* g, const T* w, T* y, double* sums, Py_ssize_t rows, n)
     void settle(const T* x, const T* g, const T* w, double* sums, T* vectors, T* var, double* dw,
@@ -26,8 +25,8 @@ written:
 
 sums (pieces, SUMS, n), vectors (VECTORS, n).
 
-The mean and the variance are computed anew in each: two looks at what lies in the cache cost less
-than keeping and finding them.
+Each computes the mean and the variance anew: two passes over what is in the cache cost less than to
+store and load them.
 """
 
 from tensorlib._kernels.moments cimport (

@@ -1,4 +1,4 @@
-"""Products by panels (`panel_product.h`), once for each dtype; strides in elements.
+"""Products by panels (`panel_product.h`) for each dtype; strides are in elements.
 
     void pack(const T* b, Py_ssize_t b_row, Py_ssize_t b_col, T* p, Py_ssize_t k, Py_ssize_t n)
     void product(const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, Py_ssize_t p_row,
@@ -11,7 +11,7 @@
               Py_ssize_t m, Py_ssize_t k, Py_ssize_t n)
     void turn(const T* x, Py_ssize_t x_row, T* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t n)
 
-Of bfloat16 (`pair_product.h`, `tile_product.h`), where this processor multiplies pairs:
+For bfloat16 (`pair_product.h`, `tile_product.h`), if this processor multiplies pairs:
 
     void pack(const uint16_t* b, Py_ssize_t b_row, Py_ssize_t b_col, uint32_t* p, Py_ssize_t k,
               Py_ssize_t count)

@@ -6,10 +6,10 @@ A row of `table()` is (kind, input dtypes, output dtype, address), with the sign
     void integers(uint64_t seed, uint64_t offset, int64_t low, uint64_t span, int64_t* y,
                   Py_ssize_t begin, Py_ssize_t end)
 
-They write y[begin:end]; element i is the same whatever part is filled by whom. The generator takes
-a new offset for each array: offsets are independent streams of 2**66 words each. `bits` are raw 64
-bits, `uniform` lies in [0, 1) with 24 or 53 bits, `normal` has mean 0 and variance 1, `integers`
-lie in [low, low + span), where span 0 stands for 2**64.
+They write y[begin:end]; element i does not depend on how the array is cut into parts. The generator
+takes a new offset for each array: offsets are independent streams of 2**66 words each. `bits` are
+raw 64 bits, `uniform` lies in [0, 1) with 24 or 53 bits, `normal` has mean 0 and variance 1,
+`integers` lie in [low, low + span), where span 0 stands for 2**64.
 
 Words come in groups of 64 from 16 counters: word w of counter c stands at 16 * w + c, so that the
 sixteen run in vector registers.
@@ -90,7 +90,7 @@ cdef inline void group_normal(const uint32_t* words, floating* y) noexcept nogil
 
 
 cdef inline void group_of(Law law, const uint32_t* words, number* y) noexcept nogil:
-    """The elements of a group; the law is a constant at every call."""
+    """The elements of a group; the distribution is a constant at every call."""
     if number is uint64_t:
         group_bits(words, y)
     elif law == UNIFORM:
@@ -108,7 +108,7 @@ cdef inline uint64_t high_product(uint64_t a, uint64_t b) noexcept nogil:
 
 cdef inline void copy_part(const number* values, number* y, Py_ssize_t first, Py_ssize_t size,
                            Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Of a group that starts at element `first`, what lies in [begin, end)."""
+    """Writes the elements of a group from element `first` on that are in [begin, end)."""
     cdef Py_ssize_t i
     for i in range(max(first, begin), min(first + size, end)):
         y[i] = values[i - first]
@@ -116,7 +116,8 @@ cdef inline void copy_part(const number* values, number* y, Py_ssize_t first, Py
 
 cdef inline void fill(Law law, uint64_t seed, uint64_t offset, number* y, Py_ssize_t begin,
                       Py_ssize_t end) noexcept nogil:
-    """Whole groups where they go, and the parts of the first and the last by way of memory."""
+    """Writes whole groups in place, and the parts of the first and the last one through a
+    buffer."""
     cdef uint32_t words[WORDS]
     cdef number values[WORDS]
     cdef Py_ssize_t size = WORDS * sizeof(uint32_t) // sizeof(number)

@@ -23,15 +23,15 @@ cdef extern from "pool_rows.h" nogil:
                               Py_ssize_t step, Py_ssize_t n, double divisor, double* y)
 
 cdef enum:
-    RUN = 256        # windows beside each other that are looked at together
-    NARROW = 5       # fewer are looked at one by one
+    RUN = 256        # neighbouring windows that are processed together
+    NARROW = 5       # fewer windows are processed one by one
     LEAST = 4        # the same for maxima
-    TOGETHER = 4096  # elements of planes that are looked at together
-    TAPS = 1024      # elements of a window up to which windows are looked at together
-    MOST = 32        # elements of a row of a window up to which windows are looked at together
-    ROW = 2048       # elements of a row of a plane, with its padding, that are looked at together
+    TOGETHER = 4096  # elements of planes that are processed together
+    TAPS = 1024      # elements of the largest window for which windows are processed together
+    MOST = 32        # the same for a row of a window
+    ROW = 2048       # the same for a row of a plane, with its padding
 
-cdef Py_ssize_t FARTHEST = 0x7FFFFFFF            # place that int32 has
+cdef Py_ssize_t FARTHEST = 0x7FFFFFFF            # the largest place that fits an int32
 
 # ---- maxima --------------------------------------------------------------------------------------
 
@@ -242,7 +242,7 @@ cdef void max_rows(const floating* x, floating* y, const Window* w,
 
 
 cdef inline bint are_apart(const Window* w) noexcept nogil:
-    """Whether no element is in two windows"""
+    """Whether no element is in several windows"""
     cdef int d
     for d in range(3):
         if w.kernel[d] > 1 and (w.dilation[d] > 1 or w.kernel[d] > w.stride[d]):
@@ -447,7 +447,7 @@ cdef inline void add_back(const floating* total, floating* x, Py_ssize_t begin, 
 
 cdef inline void means_of_each(const floating* x, floating* y, const Window* w, Py_ssize_t planes,
                                bint back) noexcept nogil:
-    """The windows one after the other"""
+    """Computes the windows one by one."""
     cdef Py_ssize_t p, i, j, k, z, row, col, count, deep, high, wide
     cdef Py_ssize_t begin[3]
     cdef Py_ssize_t end[3]

@@ -1,4 +1,4 @@
-"""Max and average pooling of planes whose channels lie beside each other, as NHWC has them.
+"""Max and average pooling of channels-last planes (NHWC).
 
 Planes and windows are as in `windows.pyx`, with `lanes` channels at each place of both. The rows
 [begin, end) are those of windows, w.out[0] * w.out[1] to a plane.
@@ -14,7 +14,7 @@ from tensorlib._kernels.windows cimport Window, area, cut, first_inside
 from tensorlib._kernels import FLOATS, rows_for
 
 cdef enum:
-    RUN = 64         # lanes that are looked at together
+    RUN = 64         # lanes that are processed together
 
 ctypedef fused integer:
     int32_t
@@ -23,7 +23,7 @@ ctypedef fused integer:
 
 cdef inline void extent(const Window* w, int d, Py_ssize_t window, Py_ssize_t* begin,
                         Py_ssize_t* end, Py_ssize_t* step) noexcept nogil:
-    """The places along a dim that a window looks at"""
+    """The places along a dim that a window sees"""
     if w.adaptive:
         cut(w, d, window, begin, end)
         step[0] = 1

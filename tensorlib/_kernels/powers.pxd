@@ -14,7 +14,7 @@ cdef inline bint all_ordinary(const floating* a, const floating* b, Py_ssize_t s
 
 
 cdef inline bint all_equal(const floating* b, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    """Whether b is one number all along the block."""
+    """Whether all elements of b in the block are equal."""
     cdef Py_ssize_t i
     cdef int differ = 0
     cdef floating first = b[start]

@@ -1,22 +1,22 @@
 """One step of recurrent layers after its matrix product: the pass of gates, and its gradient.
 
-A step has `rows` examples and n hidden units. `gates` is what the input gives and `moved` what the
-hidden state gives, by its product with the weight; each row has the parts of the gates one after
-the other. `hidden` and `cell` are the state, which the step replaces:
+A step has `rows` examples and n hidden units. `gates` is the contribution of the input and `moved`
+that of the hidden state, its product with the weight; in each row the gates follow one another.
+`hidden` and `cell` are the state, which the step replaces:
 
     void run(const T* gates, const T* moved, const T* bias, T* acts, T* cell, T* cells, T* hidden,
              T* out, Py_ssize_t rows, Py_ssize_t n)
 
-`acts` has what the gradient needs beside `cells` and `out`, the states after the step.
+`acts` has what the gradient needs besides `cells` and `out`, the states after the step.
 
-Back, `dh` and `dc` are the gradients of the state after the step, to which `g`, that of `out`, is
-added. They become those of the state before it, but for what goes through the product; `dz` and
-`dm` are the gradients of `gates` and of `moved`, the same array where these are the same:
+Backward, `dh` and `dc` are the gradients of the state after the step, to which `g`, that of `out`,
+is added. They become those of the state before it, without the part that goes through the product.
+`dz` and `dm` are the gradients of `gates` and of `moved`, one array if these are equal:
 
     void back(const T* g, const T* acts, const T* out, const T* before, const T* cell_before,
               T* dh, T* dc, T* dz, T* dm, Py_ssize_t rows, Py_ssize_t n)
 
-Loops are short and many so that the compiler makes vectors of each.
+The loops are short, so that the compiler vectorises each.
 """
 
 from tensorlib._kernels.logistic cimport logistic
@@ -88,7 +88,7 @@ cdef void lstm_back(const floating* g, const floating* acts, const floating* out
         for i in range(n):
             slope, o = dh[i] + g[i], acts[3 * n + i]
             t = out[i] / o                  # a division takes less time than the tangent
-            t = zero if o == 0 else t       # and nothing goes through a gate that is shut
+            t = zero if o == 0 else t       # nothing passes through a closed gate
             dz[3 * n + i] = slope * t * (o * (one - o))
             dc[i] += slope * o * (one - t * t)
             dh[i] = 0

@@ -1,9 +1,8 @@
 """Sums and products of memory seen as (outer, n, inner) to (outer, inner), over n.
 
 `tensorlib._core.reduce.schedule` calls these, on parts of an array, from any number of threads. A
-row of `table()` is (kind, input dtypes, output dtype, address). The kinds sum, known (the sum of
-what is not NaN), prod and squares (the sum of (x - c)**2), like those of extremes.pyx, have the
-signature
+row of `table()` is (kind, input dtypes, output dtype, address). The kinds sum, nansum, prod and
+squares (the sum of (x - c)**2), like those of extremes.pyx, have the signature
 
     void fold(void* tag, const T* x, const T* c, T* y, Py_ssize_t outer, Py_ssize_t n,
               Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t slice_step,
@@ -11,12 +10,12 @@ signature
 
 x[o, i, j] is at o * slice_step + i * step + j: slices may have gaps between them, and so may the
 rows of a slice, if these are at least LANE_BYTES long. Of each outer slice the columns [begin, end)
-of inner are reduced. n is at least 1. `tag` is there for the compiler alone, to choose an
-operation; NULL is passed. `c` has the shape of y and may be NULL for the kinds that do not use it.
-Those of half types give float32, and are for rows, and columns beside each other, of 16 and more.
+of inner are reduced. n is at least 1. `tag` only tells the compiler which operation to specialise;
+NULL is passed. `c` has the shape of y and may be NULL for the kinds that do not use it. The loops
+on half types give float32; they are for rows of 16 elements or more, and as many columns.
 
-gapped_sum, gapped_known and gapped_prod are of elements that lie in rows with gaps between them,
-folded to one:
+gapped_sum, gapped_nansum and gapped_prod reduce elements that lie in rows with gaps between them to
+one result:
 
     void fold(void* tag, const T* x, T* y, Py_ssize_t at, Py_ssize_t n, Py_ssize_t row,
               Py_ssize_t down, Py_ssize_t step)
@@ -27,7 +26,7 @@ from libc.stdint cimport uint16_t, uint64_t
 from tensorlib._kernels.half_types cimport brain, half, short_float
 from tensorlib._kernels.moments cimport sum_of_squares
 from tensorlib._kernels.sum_folds cimport (
-    LANE_BYTES, Known, Product, Squares, Sum, fold_columns, fold_lines, fold_short_rows)
+    LANE_BYTES, NanSum, Product, Squares, Sum, fold_columns, fold_lines, fold_short_rows)
 from tensorlib._kernels.vecmath cimport floating
 
 from tensorlib._kernels import FLOATS, HALVES, rows_for
@@ -36,8 +35,8 @@ cdef extern from "row_fold.h" nogil:
     void row_sums_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n, Py_ssize_t step)
     void row_sums_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n,
                          Py_ssize_t step)
-    void row_known_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n, Py_ssize_t step)
-    void row_known_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n,
+    void row_nansum_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n, Py_ssize_t step)
+    void row_nansum_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n,
                           Py_ssize_t step)
     void row_products_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n,
                             Py_ssize_t step)
@@ -48,8 +47,8 @@ cdef extern from "row_fold.h" nogil:
     # of n elements from `at` on, four registers and more
     void gapped_sums_float(const float* x, float* y, Py_ssize_t at, Py_ssize_t n, const gaps* of)
     void gapped_sums_double(const double* x, double* y, Py_ssize_t at, Py_ssize_t n, const gaps* of)
-    void gapped_known_float(const float* x, float* y, Py_ssize_t at, Py_ssize_t n, const gaps* of)
-    void gapped_known_double(const double* x, double* y, Py_ssize_t at, Py_ssize_t n,
+    void gapped_nansum_float(const float* x, float* y, Py_ssize_t at, Py_ssize_t n, const gaps* of)
+    void gapped_nansum_double(const double* x, double* y, Py_ssize_t at, Py_ssize_t n,
                              const gaps* of)
     void gapped_products_float(const float* x, float* y, Py_ssize_t at, Py_ssize_t n,
                                const gaps* of)
@@ -73,7 +72,7 @@ cdef extern from "half_fold.h" nogil:
 
 ctypedef fused Folded:
     Sum
-    Known
+    NanSum
     Product
 
 
@@ -85,11 +84,11 @@ cdef inline void long_rows(Folded* op, const floating* x, floating* y, Py_ssize_
             row_sums_float(x, y, rows, n, step)
         else:
             row_sums_double(x, y, rows, n, step)
-    elif Folded is Known:
+    elif Folded is NanSum:
         if floating is float:
-            row_known_float(x, y, rows, n, step)
+            row_nansum_float(x, y, rows, n, step)
         else:
-            row_known_double(x, y, rows, n, step)
+            row_nansum_double(x, y, rows, n, step)
     elif floating is float:
         row_products_float(x, y, rows, n, step)
     else:
@@ -190,11 +189,11 @@ cdef void gapped(Folded* op, const floating* x, floating* y, Py_ssize_t at, Py_s
             gapped_sums_float(x, y, at, n, &of)
         else:
             gapped_sums_double(x, y, at, n, &of)
-    elif Folded is Known:
+    elif Folded is NanSum:
         if floating is float:
-            gapped_known_float(x, y, at, n, &of)
+            gapped_nansum_float(x, y, at, n, &of)
         else:
-            gapped_known_double(x, y, at, n, &of)
+            gapped_nansum_double(x, y, at, n, &of)
     elif floating is float:
         gapped_products_float(x, y, at, n, &of)
     else:
@@ -214,10 +213,10 @@ def table():
         ("prod", <size_t>&whole_products, <size_t>&folded[Product, float],
          <size_t>&folded[Product, double]),
     ]) + rows_for(FLOATS, [
-        ("known", <size_t>&folded[Known, float], <size_t>&folded[Known, double]),
+        ("nansum", <size_t>&folded[NanSum, float], <size_t>&folded[NanSum, double]),
         ("squares", <size_t>&squares[float], <size_t>&squares[double]),
         ("gapped_sum", <size_t>&gapped[Sum, float], <size_t>&gapped[Sum, double]),
-        ("gapped_known", <size_t>&gapped[Known, float], <size_t>&gapped[Known, double]),
+        ("gapped_nansum", <size_t>&gapped[NanSum, float], <size_t>&gapped[NanSum, double]),
         ("gapped_prod", <size_t>&gapped[Product, float], <size_t>&gapped[Product, double]),
     ]) + rows_for(HALVES, [
         ("sum", <size_t>&half_sums[half], <size_t>&half_sums[brain]),

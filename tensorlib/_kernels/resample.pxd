@@ -1,4 +1,4 @@
-"""What resampling along a dim takes from where."""
+"""The taps of resampling along a dim: which elements each result is a sum of."""
 
 from libc.stdint cimport int64_t
 

@@ -1,4 +1,4 @@
-"""Resampling along a dim: each element a sum of others with weights.
+"""Resampling along a dim: each element is a weighted sum of others.
 
     void run(const T* x, T* y, const Taps* taps, Py_ssize_t begin, Py_ssize_t end)
 

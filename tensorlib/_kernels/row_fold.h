@@ -55,7 +55,7 @@ typedef struct { Py_ssize_t row, down, step; } gaps;
     }
 
 #define EACH(T, x) (*(const row_##T*)(x))
-#define KNOWN(T, x) ((row_##T)((bits_##T)EACH(T, x) & (EACH(T, x) == EACH(T, x))))  /* 0 for NaN */
+#define NAN_AS_ZERO(T, x) ((row_##T)((bits_##T)EACH(T, x) & (EACH(T, x) == EACH(T, x))))
 
 /* NAME: of sums or of products, which `op` makes and which begin with `unit`, of what TAKE makes of
    elements E. most: how many T the widest register has */
@@ -168,7 +168,7 @@ ROW_GATHER(float)
 ROW_GATHER(double)
 ROW_FOLD(float, float, sums, +, 0, 16, EACH)
 ROW_FOLD(double, double, sums, +, 0, 8, EACH)
-ROW_FOLD(float, float, known, +, 0, 16, KNOWN)
-ROW_FOLD(double, double, known, +, 0, 8, KNOWN)
+ROW_FOLD(float, float, nansum, +, 0, 16, NAN_AS_ZERO)
+ROW_FOLD(double, double, nansum, +, 0, 8, NAN_AS_ZERO)
 ROW_FOLD(float, float, products, *, 1, 16, EACH)
 ROW_FOLD(double, double, products, *, 1, 8, EACH)

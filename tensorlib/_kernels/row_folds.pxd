@@ -1,6 +1,6 @@
 """The folds that the kernels of rows need: sums and greatest elements of floats."""
 
-from tensorlib._kernels.fold_tags cimport Known, Max, Min, Product, Squares, Sum
+from tensorlib._kernels.fold_tags cimport Max, Min, NanSum, Product, Squares, Sum
 
 ctypedef fused Op:
     Sum

@@ -12,14 +12,14 @@ cdef extern from "row_moments.h" nogil:
     double moments_sum_double(const double* x, Py_ssize_t n)
 
 cdef enum:
-    LONG = 32           # elements of rows that fill registers of their own
-    # Rows are taken together up to this many elements, so that short ones fill the vector
-    # registers too; a longer row is taken in blocks of it.
+    LONG = 32           # elements from which on each row has registers of its own
+    # Short rows are processed together up to so many elements, to fill the vector registers;
+    # longer rows are processed in blocks of it.
     TILE = 2048
 
 
 cdef inline floating exp_below(floating x) noexcept nogil:
-    """e**x for x <= 0; 0 where that is subnormal, which saves a third of the time of exp"""
+    """e**x for x <= 0, or 0 instead of a subnormal number, in two thirds of the time of exp"""
     cdef floating n, tail, r, y
     cdef floating one = 1
     cdef floating limit = -87.3 if floating is float else -708.3

@@ -1,4 +1,4 @@
-"""Runs of equal neighbours, and what is marked by bytes that are 0 or 1.
+"""Runs of equal neighbours, and items that are marked by bytes of 0 or 1.
 
     differ     void run(const T* x, char* marks, Py_ssize_t rows)
     take       Py_ssize_t run(const char* x, const char* marks, char* y, Py_ssize_t rows)
@@ -6,8 +6,8 @@
                               Py_ssize_t first)
     sums       void run(const char* marks, int64_t* sums, Py_ssize_t rows, Py_ssize_t sum)
 
-The second and third give how many marks there are, and may write one item more. The first is by
-dtype, as NaN differs from itself, and `take` by size.
+`take` and `places` return the number of marks, and may write one more item. `differ` is by dtype,
+as NaN differs from itself, and `take` by size of the items.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -50,7 +50,7 @@ cdef Py_ssize_t take(const item* x, const char* marks, item* y, Py_ssize_t rows)
                                                    sizeof(item), &count)
     k = count
     for i in range(i, rows):
-        y[k] = x[i]                  # no branch: what is not marked is written over
+        y[k] = x[i]                  # no branch: items that are not marked are overwritten
         k += marks[i]
     return k
 

@@ -2,11 +2,11 @@
 
 from libc.stdint cimport uint64_t
 
-from tensorlib._kernels.fold_tags cimport Known, Max, Min, Product, Squares, Sum
+from tensorlib._kernels.fold_tags cimport Max, Min, NanSum, Product, Squares, Sum
 
 ctypedef fused Op:
     Sum
-    Known
+    NanSum
     Product
     Squares
 

@@ -30,8 +30,8 @@ def laid_out(array, dim, layout):
     return spread
 
 
-def checked(n, rows, rng, double):
-    """Tries all kinds of transforms of n points, of rows with other dims around them."""
+def equals_numpy(n, rows, rng, double):
+    """All kinds of transforms of n points are NumPy's, for rows in either dim."""
     for place, name in enumerate(("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")):
         length = n // 2 + 1 if name in ("irfft", "hfft") else n
         for shape, dim in (((rows, length), 1), ((length, rows), 0)):
@@ -52,9 +52,9 @@ def test_all_lengths_and_layouts(double):
     rng = np.random.default_rng(5)
     for n in SIZES:
         for rows in (1, 9 + n % 8):
-            checked(n, rows, rng, double)
+            equals_numpy(n, rows, rng, double)
     for n in PARTED:
-        checked(n, 2, rng, double)
+        equals_numpy(n, 2, rng, double)
 
 
 def test_the_number_of_threads_changes_nothing():

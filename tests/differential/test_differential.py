@@ -57,7 +57,7 @@ def values_for(dtype, special=True):
     return np.concatenate([REALS, SPECIAL]) if special else REALS
 
 
-def check_all(cases):
+def all_agree(cases):
     """Runs (operation, dtypes, call, arguments of each library, kind); shows every disagreement."""
     found = []
     for operation, dtypes, call, arguments, kind in cases:
@@ -80,7 +80,7 @@ def test_unary(name):
                     "elementwise",
                 )
 
-    check_all(cases())
+    all_agree(cases())
 
 
 def paired(a_dtype, b_dtype):
@@ -91,13 +91,13 @@ def paired(a_dtype, b_dtype):
 @pytest.mark.parametrize("a_dtype", DTYPES)
 @pytest.mark.parametrize("name", BINARY)
 def test_binary(name, a_dtype):
-    check_all(binary_cases(name, a_dtype, lambda library, a, b: getattr(library, name)(a, b)))
+    all_agree(binary_cases(name, a_dtype, lambda library, a, b: getattr(library, name)(a, b)))
 
 
 @pytest.mark.parametrize("a_dtype", DTYPES)
 @pytest.mark.parametrize("rounding_mode", DIVISIONS)
 def test_division_with_rounding(rounding_mode, a_dtype):
-    check_all(binary_cases(
+    all_agree(binary_cases(
         f"div({rounding_mode})", a_dtype,
         lambda library, a, b: library.div(a, b, rounding_mode=rounding_mode),
     ))
@@ -144,7 +144,7 @@ def test_operators_with_python_numbers(symbol):
                 if not in_place:
                     yield f"reflected {symbol}", name, reflected, arguments, "elementwise"
 
-    check_all(cases())
+    all_agree(cases())
 
 
 def test_three_operands():
@@ -172,7 +172,7 @@ def test_three_operands():
                         "elementwise",
                     )
 
-    check_all(cases())
+    all_agree(cases())
 
 
 REDUCTIONS = {
@@ -231,7 +231,7 @@ def test_reductions(name, options):
                         "reduction",
                     )
 
-    check_all(cases())
+    all_agree(cases())
 
 
 def distinct(shape, dtype):
@@ -270,7 +270,7 @@ def test_products(name):
                     "product",
                 )
 
-    check_all(cases())
+    all_agree(cases())
 
 
 RESHAPES = {
@@ -297,7 +297,7 @@ RESHAPES = {
 
 @pytest.mark.parametrize("name", RESHAPES)
 def test_shapes_and_casts(name):
-    check_all(
+    all_agree(
         (name, (dtype,), RESHAPES[name],
          lambda library, dtype=dtype: [tensor(library, distinct((2, 3, 4), dtype), dtype)], "exact")
         for dtype in DTYPES
@@ -378,7 +378,7 @@ def test_indexing(name):
                     "exact",
                 )
 
-    check_all(cases())
+    all_agree(cases())
 
 
 CREATION = {
@@ -402,7 +402,7 @@ CREATION = {
 
 @pytest.mark.parametrize("name", CREATION)
 def test_creation(name):
-    check_all([(name, (), CREATION[name], lambda library: [], "elementwise")])
+    all_agree([(name, (), CREATION[name], lambda library: [], "elementwise")])
 
 
 SMOOTH_UNARY = {  # operation: values at which it has a derivative
@@ -420,7 +420,7 @@ SMOOTH_UNARY = {  # operation: values at which it has a derivative
 
 @pytest.mark.parametrize("name", SMOOTH_UNARY)
 def test_gradients_of_unary_operations(name):
-    check_gradients(lambda library, x: getattr(library, name)(x), [SMOOTH_UNARY[name]])
+    same_gradients(lambda library, x: getattr(library, name)(x), [SMOOTH_UNARY[name]])
 
 
 GRADIENTS = {
@@ -472,10 +472,11 @@ def written(L, a, b):
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_gradients(name):
     rng = np.random.default_rng(3)
-    check_gradients(GRADIENTS[name], [rng.uniform(0.3, 2.3, (2, 3, 4)), rng.uniform(0.4, 2.0, 4)])
+    same_gradients(GRADIENTS[name], [rng.uniform(0.3, 2.3, (2, 3, 4)), rng.uniform(0.4, 2.0, 4)])
 
 
-def check_gradients(call, arrays):
+def same_gradients(call, arrays):
+    """A call has the same gradients in both libraries."""
     ours, theirs = gradients(call, tl, arrays), gradients(call, torch, arrays)
     for mine, other in zip(ours, theirs):
         assert (mine is None) == (other is None)
@@ -495,4 +496,4 @@ def test_broadcast_results_have_the_same_shape_and_dtype(shapes, dtypes, name):
     def arguments(library):
         return [tensor(library, np.ones(shape), dtype) for shape, dtype in zip(shapes, dtypes)]
 
-    check_all([(name, dtypes, call, arguments, "elementwise")])
+    all_agree([(name, dtypes, call, arguments, "elementwise")])

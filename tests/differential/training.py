@@ -20,8 +20,8 @@ class Scripts(list):
         return function
 
 
-def check(script, torch):
-    """Holds the losses of a script against those that it has in PyTorch."""
+def same_losses(script, torch):
+    """A script has the losses that it has in PyTorch."""
     mine, theirs = script(tl), script(torch)
     assert len(mine) > 5 and np.isfinite(mine).all() and mine[0] != mine[-1]
     assert_close(np.array(mine), np.array(theirs), rtol=2e-3, atol=1e-4)

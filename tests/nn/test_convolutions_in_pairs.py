@@ -31,7 +31,8 @@ def with_gradients(function, x, w, b, options, g=None):
     return [y.detach(), *tl.autograd.grad(y, (x, w, b), g)]
 
 
-def check(function, x, w, b, options):
+def rounds_once(function, x, w, b, options):
+    """Results and gradients of bfloat16 are those of float64, rounded once, for any threads."""
     found = with_gradients(function, x, w, b, options)
     wanted = with_gradients(function, x.double(), w.double(), b.double(), options)
     for rounded, exact in zip(found, wanted):
@@ -51,8 +52,8 @@ def check(function, x, w, b, options):
 @pytest.mark.parametrize("case", CASES)
 def test_convolutions_round_once(case):
     sizes, weight, options = CASES[case]
-    check(getattr(F, f"conv{len(sizes) - 2}d"), drawn(sizes, 1), drawn(weight, 2),
-          drawn(weight[:1], 3), options)
+    rounds_once(getattr(F, f"conv{len(sizes) - 2}d"), drawn(sizes, 1), drawn(weight, 2),
+                drawn(weight[:1], 3), options)
 
 
 @pytest.mark.parametrize("sizes, weight, options", [
@@ -62,8 +63,8 @@ def test_convolutions_round_once(case):
 ])
 def test_transposed_convolutions_round_once(sizes, weight, options):
     outs = weight[1] * options.get("groups", 1)
-    check(getattr(F, f"conv_transpose{len(sizes) - 2}d"), drawn(sizes, 1), drawn(weight, 2),
-          drawn((outs,), 3), options)
+    rounds_once(getattr(F, f"conv_transpose{len(sizes) - 2}d"), drawn(sizes, 1), drawn(weight, 2),
+                drawn((outs,), 3), options)
 
 
 @pytest.mark.parametrize("dtype", [tl.bfloat16, tl.float16])

@@ -1,12 +1,11 @@
-"""Convolutions that are matrix products, or adjoints of other convolutions, as views of images and
-weights.
-
-Outside autograd.
+"""Convolutions as matrix products, or as adjoints of other convolutions, of views of the images and
+the weight. Outside autograd.
 """
 
 from tensorlib._core.base.dtypes cimport FLOAT32
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.work cimport run_alone
+from tensorlib._core.convolutions.depthwise cimport all_finite
 from tensorlib._core.layout.views cimport permuted, reshaped
 from tensorlib._core.products.product cimport product, wide_product
 from tensorlib._core.tensor.tensor cimport Tensor, new_view
@@ -57,21 +56,22 @@ cdef Tensor product_of_gradient(Tensor grad, Tensor weight, tuple sizes, bint wi
 
 
 cdef Tensor product_for_weight(Tensor grad, Tensor images, tuple sizes):
-    """Both with the places of all images beside each other, so that these are added up unrounded"""
+    """The gradient of the weight, as one product over the places of all images, so that the
+    sums are rounded once."""
     cdef Tensor g = with_sizes(exchanged(as_matrices(grad), 0, 1), (grad.dims[1], -1))
     cdef Tensor x = with_sizes(exchanged(as_matrices(images), 0, 1), (images.dims[1], -1))
     return with_sizes(product("convolution", g, exchanged(x, 0, 1)), sizes)
 
 
 cdef Tensor as_places(Tensor images):
-    """A row of channels for each place of the images"""
+    """The images as a matrix with a row of channels for each place."""
     cdef Py_ssize_t[2] dims = [images.numel_ // images.dims[1], images.dims[1]]
     cdef Py_ssize_t[2] steps = [images.dims[1], 1]
     return new_view(images, 2, dims, steps, images.data_pointer)
 
 
 cdef Tensor as_images(Tensor places, tuple sizes):
-    """Back: images of these sizes, whose channels lie beside each other"""
+    """The reverse: images of these sizes in a channels-last layout."""
     cdef Py_ssize_t[MAX_NDIM] dims
     cdef Py_ssize_t[MAX_NDIM] steps
     cdef Py_ssize_t span = places.dims[1]
@@ -107,7 +107,7 @@ cdef bint is_whole(const Window* w) noexcept:
 
 
 cdef inline Tensor as_rows(Tensor x):
-    """A row for each image, or for each channel that comes out"""
+    """The tensor as a matrix with a row for each index of dim 0."""
     return with_sizes(x, (x.dims[0], x.numel_ // x.dims[0]))
 
 
@@ -143,9 +143,9 @@ cdef tuple around_options(const Window* w, tuple options):
 
 
 cdef bint turns_around(const Window* w, Tensor weight, bint along) noexcept:
-    """No more than an eighth of the windows may be between zeros alone, of which there are none on
-    the way back, or three in four where images lie along the vectors; nor may zeros meet an
-    infinity, which would be NaN."""
+    """Whether the gradient of the input is to be computed as a convolution with the weight turned
+    around. At most an eighth of its windows may see nothing but padding (`along`: three quarters);
+    and the weight must be finite, as the products of padding with infinities would be NaN."""
     cdef Py_ssize_t plane = 1, places = 1, d
     cdef Look look
     for d in range(3):
@@ -168,13 +168,4 @@ cdef struct Look:
 
 cdef void look_for_infinity(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Look* look = <Look*>context
-    cdef Py_ssize_t i
-    cdef float part = 0
-    cdef double whole = 0
-    if look.dtype == FLOAT32:
-        for i in range(begin, end):
-            part += (<const float*>look.x)[i] * 0
-    else:
-        for i in range(begin, end):
-            whole += (<const double*>look.x)[i] * 0
-    look.finite = part == 0 and whole == 0
+    look.finite = all_finite(look.x, end, 4 if look.dtype == FLOAT32 else 8)

@@ -1,4 +1,4 @@
-"""Convolutions of images whose channels lie beside each other; and what planes share with them."""
+"""Convolutions of channels-last images, and what contiguous images share with them."""
 
 from tensorlib._core.convolutions.columns cimport Convolution
 from tensorlib._core.convolutions.image_lanes cimport Stacked
@@ -12,10 +12,11 @@ cdef bint by_tiles(const Convolution* c, WinogradPass kind) except -1
 cdef bint lie_along(const Convolution* c, Stacked* s) noexcept
 
 cdef inline bint are_lanes(Tensor a, Tensor b) noexcept:
-    """Whether the channels of what comes of two tensors are to lie beside each other."""
+    """Whether the result for two tensors is to have a channels-last layout."""
     return a.ndim_ > 3 and (gives_lanes(a) or gives_lanes(b))
 
-# The passes, as the dtype that is computed; None where planes are faster. Raise: MemoryError.
+# The three passes, in the dtype in which they are computed. None where a contiguous copy of the
+# images is faster. Raise: MemoryError.
 cdef Tensor convolved_lanes(Convolution* c, Tensor input, Tensor weight, tuple sizes)
 cdef Tensor put_back_lanes(Convolution* c, Tensor grad, Tensor weight, tuple sizes)
 cdef Tensor weight_of_lanes(Convolution* c, Tensor grad, Tensor input, tuple sizes)

@@ -1,8 +1,8 @@
-"""Convolutions of images whose channels lie beside each other, as channels-last has them.
+"""Convolutions of channels-last images: the channels of a place are neighbours in memory.
 
-Outside autograd. Products of single elements, depthwise and Winograd's convolutions, and windows
-that meet the weight where they lie, read and write such images as they are; for others there is
-None, and planes are to be made of them.
+Outside autograd. Such images are read and written as they are by windows of one element, by direct,
+depthwise and Winograd convolutions. For others the functions return None, and the caller makes
+contiguous copies.
 """
 
 from tensorlib._core.base.dtypes cimport FLOAT32
@@ -38,7 +38,7 @@ cdef Tensor new_of(str name, int dtype, object sizes):
 
 
 cdef bint fits_tiles(const Convolution* c, WinogradPass kind, Tiled* i) noexcept:
-    """Whether the result is computed with fewer multiplications."""
+    """Whether Winograd's algorithm is faster for the pass."""
     cdef const Window* w = &c.window
     cdef int d
     if c.dtype != FLOAT32 or w.size[0] != 1 or w.out[0] != 1 or w.kernel[0] != 1 or w.pad[0]:
@@ -54,13 +54,13 @@ cdef bint fits_tiles(const Convolution* c, WinogradPass kind, Tiled* i) noexcept
 
 
 cdef bint by_tiles(const Convolution* c, WinogradPass kind) except -1:
-    """Whether it was computed so."""
+    """Runs the pass by Winograd's algorithm; returns whether it did."""
     cdef Tiled i
     return fits_tiles(c, kind, &i) and winograd(&i)
 
 
 cdef bint lie_along(const Convolution* c, Stacked* s) noexcept:
-    """Whether the images lie along the vectors, for the kind of pass."""
+    """Whether the pass is faster with one image in each lane of a vector (image_lanes.pyx)."""
     s.dtype, s.itemsize, s.window = c.dtype, c.itemsize, &c.window
     s.images, s.groups, s.ins, s.outs = c.images, c.groups, c.ins, c.outs
     s.taps, s.places, s.plane = c.ins * c.elements, c.places, c.plane
@@ -69,7 +69,7 @@ cdef bint lie_along(const Convolution* c, Stacked* s) noexcept:
 
 
 cdef bint shift_lanes(const Convolution* c, DepthwisePass kind) except -1:
-    """Whether a depthwise pass was computed with channels that lie beside each other."""
+    """Runs a depthwise pass on channels-last images; returns whether it did."""
     cdef Lanes d
     d.kind, d.window = kind, &c.window
     d.images, d.channels, d.x, d.g, d.weight = c.images, c.groups, c.x, c.g, c.weight
@@ -81,7 +81,7 @@ cdef inline bint shifts_lanes(const Convolution* c) noexcept:
 
 
 cdef inline Tensor turned_weight(Tensor w):
-    """The weight of a depthwise convolution with its channels beside each other; or back."""
+    """The weight of a depthwise convolution as (elements of a window, channels); or back."""
     return packed(exchanged(with_sizes(w, (w.dims[0], -1)), 0, 1))
 
 
@@ -92,13 +92,13 @@ cdef Tensor new_lanes(int dtype, tuple sizes):
 
 
 cdef inline bint skips_places(const Convolution* c) noexcept:
-    """Whether each window is one place of the images, which has all channels."""
+    """Whether each window is one place of the images, and sees all channels."""
     cdef const Window* w = &c.window
     return c.elements == 1 and c.groups == 1 and not (w.pad[0] or w.pad[1] or w.pad[2])
 
 
 cdef Tensor places_met(const Convolution* c, Tensor images):
-    """A view of the places that such windows are."""
+    """A view of the places that these windows see."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef int d, at
@@ -110,7 +110,7 @@ cdef Tensor places_met(const Convolution* c, Tensor images):
 
 
 cdef Tensor convolved_lanes(Convolution* c, Tensor input, Tensor weight, tuple sizes):
-    """The result where channels lie beside each other; None where planes are faster."""
+    """The result for channels-last images; None where a contiguous copy is faster."""
     cdef Tensor x, w, y
     cdef Tiled tiled
     cdef Stacked s
@@ -150,7 +150,7 @@ cdef Tensor convolved_lanes(Convolution* c, Tensor input, Tensor weight, tuple s
 
 
 cdef bint lie_apart(const Window* w) noexcept:
-    """Whether each element of the input is in one window."""
+    """Whether each element of the input is in exactly one window."""
     cdef int d
     for d in range(3):
         if w.stride[d] != w.kernel[d] or w.pad[d] or w.dilation[d] != 1 or (
@@ -160,7 +160,7 @@ cdef bint lie_apart(const Window* w) noexcept:
 
 
 cdef Tensor windows_apart(Convolution* c, Tensor grad, Tensor weight, tuple sizes):
-    """The adjoint for the input of such windows: each is a row of a product, put where it lies."""
+    """The adjoint for the input of such windows: each is a row of a product, and just copied."""
     cdef const Window* w = &c.window
     cdef Tensor rows, y = new_lanes(c.dtype, sizes)
     cdef Py_ssize_t[8] dims = [c.images, w.out[0], w.kernel[0], w.out[1], w.kernel[1], w.out[2],
@@ -187,7 +187,7 @@ cdef Tensor windows_apart(Convolution* c, Tensor grad, Tensor weight, tuple size
 
 
 cdef Tensor put_back_lanes(Convolution* c, Tensor grad, Tensor weight, tuple sizes):
-    """The same of the adjoint for the input."""
+    """The adjoint for the input, as `convolved_lanes`."""
     cdef Tensor g, w, y
     cdef Tiled tiled
     cdef bint shifts = shifts_lanes(c)
@@ -218,7 +218,7 @@ cdef Tensor put_back_lanes(Convolution* c, Tensor grad, Tensor weight, tuple siz
 
 
 cdef Tensor weight_of_lanes(Convolution* c, Tensor grad, Tensor input, tuple sizes):
-    """The same of the adjoint for the weight."""
+    """The adjoint for the weight, as `convolved_lanes`."""
     cdef Tensor g, x, y
     if not (skips_places(c) or shifts_lanes(c)) or grad.numel_ == 0 or input.numel_ == 0:
         return None

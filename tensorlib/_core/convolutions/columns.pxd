@@ -20,20 +20,20 @@ ctypedef struct Convolution:
     char* g              # the result: (images, groups * outs, *out)
     char* weight         # (groups * outs, ins * elements of a window)
     Py_ssize_t images, groups, ins, outs, elements, places, plane, itemsize, share
-    Py_ssize_t paired    # channels of x that is of bfloat16, as g on the way back, and the weight;
-                         # or 0. Where they go forward two are one of `ins`
-    bint across          # gradients of the weight lie the other way: (elements of a window, outs)
+    Py_ssize_t paired    # the channels of x if x and the weight (or g and the weight, backward) are
+                         # bfloat16, else 0; forward two channels count as one of `ins`
+    bint across          # gradients of the weight are transposed: (elements of a window, outs)
     Strips strips        # of the result of an image
-    bint plain           # columns are the image itself
-    bint lanes           # the channels of x and g lie beside each other: forward by products of
-                         # single elements; or `direct` of one group, with a weight that has so, too
-    bint direct          # windows are multiplied where they lie
-    bint runs            # or so are the rows of windows beside each other
+    bint plain           # an image is the matrix of its own columns
+    bint lanes           # x and g are channels-last, for windows of one element; or `direct` with
+                         # one group, where the weight is, too
+    bint direct          # windows are multiplied where they lie (direct.pyx),
+    bint runs            # or rows of neighbouring windows are
     Direct product
     char* panels         # of the weight of each group, where `direct`
     size_t nbytes        # of these
     bint failed
 
-# The parts of a convolution; forward by strips that stay in the caches. Raise: MemoryError.
+# The passes of a convolution; forward by strips that stay in the caches. Raise: MemoryError.
 cdef int run_parts(Convolution* c, Py_ssize_t parts) except -1
 cdef int by_strips(Convolution* c) except -1

@@ -19,21 +19,21 @@ from tensorlib._core.products.pair_products cimport multiply_pairs, round_rows
 from tensorlib._core.products.panel_products cimport add_row, pack_panels, panels_size
 
 cdef enum:
-    BACK = 1 << 19   # bytes of the columns of some channels, on the way back
-    STRIP = 1 << 18  # and of those of a strip, unless that are
-    TALL = 1 << 19   # the same for the gradient of the weight,
-    LEAST_TALL = 512  # which sums up as many places
-    LEAST = 256      # places or fewer, too few for the product
+    BACK = 1 << 19   # bytes of the columns of some channels, for the gradient of the input
+    STRIP = 1 << 18  # bytes of the columns of a strip, forward,
+    LEAST = 256      # but at least so many places, as products of fewer columns are slow
+    TALL = 1 << 19   # the same two for the gradient of the weight, whose product sums over places
+    LEAST_TALL = 512
 
 
 cdef void cut_strips(Convolution* c, Py_ssize_t nbytes, Py_ssize_t least) noexcept:
-    """Where there are columns, so many that they have no more bytes, or the least places."""
+    """Cuts results into strips whose columns take at most `nbytes`, or have `least` places."""
     c.strips = one_strip(&c.window) if c.plain else cut(
         &c.window, max(nbytes // (c.ins * c.elements * c.itemsize), least))
 
 
 cdef int pack_weight(Convolution* c) except -1:
-    """Where windows are to be multiplied where they lie: the transposed weight of each group."""
+    """Packs the transposed weight of each group, for windows that are multiplied where they lie."""
     cdef Py_ssize_t rows = c.ins * c.elements
     c.product.dtype, c.product.itemsize = c.dtype, c.itemsize
     c.product.ins, c.product.outs, c.product.taps = c.ins, c.outs, rows
@@ -60,7 +60,7 @@ cdef void pack_groups(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
 
 
 cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The strips [begin, end) of the groups of images: one product each"""
+    """Computes the strips [begin, end) of all images and groups, by one product each."""
     cdef Convolution* c = <Convolution*>context
     cdef Window w
     cdef Py_ssize_t rows = c.ins * c.elements, part, strip
@@ -113,8 +113,8 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 
 cdef void run_images(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The groups of images [begin, end), back to the input: a product for some channels each, whose
-    columns stay in the caches"""
+    """Computes the gradients of the input, for [begin, end) of all images and groups. A product
+    takes as many channels as have columns that stay in the caches."""
     cdef Convolution* c = <Convolution*>context
     cdef Py_ssize_t rows = c.ins * c.elements, part, channel, count, most = c.ins
     cdef Py_ssize_t itemsize = 2 if c.paired else c.itemsize        # of g and the weight
@@ -143,7 +143,7 @@ cdef void run_images(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         channel = 0
         while channel < c.ins:
             count = min(most, c.ins - channel)
-            if c.paired:                 # the weight lies along `outs`
+            if c.paired:                 # the weight is contiguous along `outs`
                 multiply_pairs(weight + channel * c.elements * c.outs * itemsize, c.outs, g,
                                c.places, 1, columns, count * c.elements, c.outs, c.places)
             else:
@@ -157,7 +157,8 @@ cdef void run_images(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 
 cdef void run_shares(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The gradients of the weight of some images each, in order; `weight` has one for each share"""
+    """Computes the gradients of the weight for the shares [begin, end) of the images, each summed
+    in order into its own part of `weight`."""
     cdef Convolution* c = <Convolution*>context
     cdef Py_ssize_t rows = c.ins * c.elements, size = c.outs * rows, share, image, group, part
     cdef Py_ssize_t strip, places, channel, count, n, itemsize = 2 if c.paired else c.itemsize
@@ -209,7 +210,7 @@ cdef void run_shares(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 cdef inline void multiply_share(Convolution* c, const char* g, const char* x, Py_ssize_t places,
                                 Py_ssize_t n, char* y) noexcept nogil:
-    """y := g @ x.T of n columns; or, where `across`, x @ g.T, so that g is what is packed"""
+    """y := g @ x.T over n columns; or, where `across`, x @ g.T, so that g is packed and not x"""
     cdef Py_ssize_t row = places + places % 2 if c.paired else places
     if c.paired and c.across:
         multiply_pairs(x, row, g, 1, c.places, y, n, places, c.outs)
@@ -223,7 +224,7 @@ cdef inline void multiply_share(Convolution* c, const char* g, const char* x, Py
 
 cdef inline void add_share(Convolution* c, const char* x, Py_ssize_t n, char* y,
                            Py_ssize_t first) noexcept nogil:
-    """y += x: n elements, from the first one, of the weight of each channel that comes out"""
+    """y += x, for n elements, from the first one on, of the weight of each output channel"""
     cdef Py_ssize_t row
     if c.across:
         add_row(x, c.itemsize, y + first * c.outs * c.itemsize, 0, 1, n * c.outs)

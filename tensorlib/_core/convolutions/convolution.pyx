@@ -8,8 +8,7 @@ Winograd's algorithm, which needs fewer multiplications (`winograd.pyx`). Depthw
 shift and sum planes (`depthwise.pyx`). bfloat16 is multiplied in pairs where the processor has
 instructions for that, twice as fast as float32.
 
-Where the channels of an input or a weight lie beside each other, so do those of the result, as in
-PyTorch (`channels_last.pyx`).
+If the input or the weight is channels-last, so is the result, as in PyTorch (`channels_last.pyx`).
 """
 
 from cpython.object cimport PyObject
@@ -60,25 +59,25 @@ from tensorlib._core.tiles.run cimport run_program
 from tensorlib._core.interpreters.recording import UnsupportedDtype
 
 cdef enum:
-    # Elements that a weight may have to be turned around, for so many places of all images that
-    # putting back the products takes longer.
+    # Up to so many elements of a weight the gradient of the input is a convolution with the weight
+    # turned around; from so many places of all images on, as adding the products back is slower.
     MOST_TURNED = 1 << 18
     LEAST_TURNED = 768
     MOST_TURNED_PAIRS = 1 << 21      # products of pairs take half as long
-    LEAST_INS = 8    # channels of an input whose gradient is a convolution
-    # Places of images that are not joined: windows meet the weight where they lie, and gradients of
-    # weights are products of pairs.
+    LEAST_INS = 8    # channels of such an input at least
+    # Images with more places are not joined (joined_columns.pyx): direct windows, and products of
+    # pairs for gradients of weights, are faster.
     LEAST_APART = 128
-    LEAST_ACROSS = 32  # channels that come out, which fill a panel
-    LEAST_PAIRED = 3  # channels that are mixed in pairs
+    LEAST_ACROSS = 32  # output channels, to fill a panel
+    LEAST_PAIRED = 3  # channels that are worth interleaving in pairs
 
 cdef TileProgram addition = TileProgram(2, [("add", (0, 1))])
 
 
 cdef int begin(Convolution* c, str name, Kind kind, Tensor like, object sizes, object weight_sizes,
                object out_sizes, object options) except -1:
-    """Takes the sizes of the input, the weight and the result, and (stride, padding, dilation,
-    groups). Raises: RuntimeError where they do not fit to each other."""
+    """Fills in the sizes of the input, the weight and the result, and options (stride, padding,
+    dilation, groups). Raises: RuntimeError where they do not fit together."""
     cdef int d, n = len(sizes) - 2
     stride, padding, dilation, groups = options
     if not 1 <= n <= 3 or len(weight_sizes) != n + 2 or len(out_sizes) != n + 2:
@@ -113,20 +112,20 @@ cdef int begin(Convolution* c, str name, Kind kind, Tensor like, object sizes, o
 
 
 cdef bint by_channels(const Convolution* c, Depthwise* d, DepthwisePass kind) noexcept:
-    """Whether each channel is seen alone, in planes that may be copied."""
+    """Whether the convolution is depthwise, and its padded planes are not too large."""
     d.kind, d.dtype, d.window = kind, c.dtype, &c.window
     d.images, d.groups, d.outs = c.images, c.groups, c.outs
     return c.ins == 1 and not c.plain and depthwise_fits(d)
 
 
 cdef bint shift_channels(const Convolution* c, Depthwise* d) except -1:
-    """Whether the result was computed as sums of shifted planes."""
+    """Computes a depthwise result as sums of shifted planes; returns whether it did."""
     d.x, d.g, d.weight = c.x, c.g, c.weight
     return depthwise(d)
 
 
 cdef Joined joined_images(const Convolution* c, Pass kind) noexcept:
-    """The same by columns of many images beside each other."""
+    """The same pass by the columns of many images side by side (joined_columns.pyx)."""
     cdef Joined j
     j.kind, j.dtype, j.itemsize, j.window = kind, c.dtype, c.itemsize, c.window
     j.images, j.groups, j.ins, j.outs = c.images, c.groups, c.ins, c.outs
@@ -138,7 +137,7 @@ cdef Joined joined_images(const Convolution* c, Pass kind) noexcept:
 
 
 cdef bint turned_along(const Convolution* c) noexcept:
-    """The same of the convolution that gives the gradient of the input."""
+    """`lie_along` for the convolution that gives the gradient of the input."""
     cdef Stacked s
     lie_along(c, &s)
     s.ins, s.outs, s.taps = c.outs, c.ins, c.outs * c.elements
@@ -147,13 +146,13 @@ cdef bint turned_along(const Convolution* c) noexcept:
 
 
 cdef bint is_product(const Convolution* c, Tensor a, Tensor b) noexcept:
-    """Whether the images themselves are columns, of bfloat16 that is multiplied in pairs."""
+    """Whether images are the matrices of their own columns, of bfloat16 multiplied in pairs."""
     return (c.plain and c.groups == 1 and a.type == b.type == BFLOAT16
             and takes_pairs(c.outs, c.ins, c.places))
 
 
 cdef bint is_dense(const Convolution* c, Tensor a, Tensor b) noexcept:
-    """Whether an image is one window, so that the layer is linear."""
+    """Whether an image is one window, so that the layer is a linear one."""
     return (c.groups == 1 and a.type == b.type and a.numel_ > 0 and b.numel_ > 0
             and is_whole(&c.window))
 
@@ -165,7 +164,7 @@ cdef bint are_paired(const Convolution* c, Tensor a, Tensor b) noexcept:
 
 
 cdef bint takes_mixed(Convolution* c, Tensor a, Tensor b) noexcept:
-    """Whether channels are multiplied in pairs, in windows where they lie."""
+    """Whether channels are interleaved in pairs, and windows multiplied where they lie."""
     if not are_paired(c, a, b) or c.ins < LEAST_PAIRED:
         return False
     c.product.paired, c.product.ins, c.product.outs = c.ins, (c.ins + 1) // 2, c.outs
@@ -191,13 +190,13 @@ cdef int multiply_mixed(Convolution* c, Tensor x, Tensor w, Tensor y) except -1:
 
 
 cdef tuple plain_options(tuple options):
-    """Stride, padding, dilation and groups as Python's own ints, which each look finds the same."""
+    """Stride, padding, dilation and groups as plain ints, which no user code can change later."""
     stride, padding, dilation, groups = options
     return settled(stride), settled(padding), settled(dilation), settled(groups)
 
 
 cdef Tensor with_bias(Tensor y, Tensor bias, int dtype):
-    """y, which nobody else has, + a number for each channel, rounded once to `dtype`"""
+    """y, a tensor of our own, plus a number for each channel; rounded once to `dtype`."""
     cdef PyObject* inputs[2]
     cdef Tensor total = y if y.type == dtype else new_like(y, dtype), b = cast(bias, dtype)
     if total is not y and gives_lanes(y):
@@ -210,7 +209,7 @@ cdef Tensor with_bias(Tensor y, Tensor bias, int dtype):
 
 
 def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
-    """The products of the windows of the input with the weights; `planes`: sizes of the result."""
+    """The convolution of the input with the weight. planes: the spatial sizes of the result."""
     return convolved(input, weight, planes, options, False)
 
 
@@ -220,7 +219,7 @@ def convolve_with_bias(Tensor input, Tensor weight, Tensor bias, tuple planes, t
 
 
 cdef Tensor convolved(Tensor input, Tensor weight, tuple planes, tuple options, bint wide):
-    """`convolve`; `wide`: in the dtype in which it is computed."""
+    """`convolve`. wide: the result keeps the dtype in which it is computed."""
     planes, options = settled(planes), plain_options(options)
     cdef Convolution c
     cdef Depthwise d
@@ -280,7 +279,7 @@ def convolve_input_with_bias(Tensor grad, Tensor weight, Tensor bias, tuple spat
 
 
 cdef Tensor put_back(Tensor grad, Tensor weight, tuple spatial, tuple options, bint wide):
-    """`convolve_input`; `wide`: in the dtype in which it is computed."""
+    """`convolve_input`. wide: the result keeps the dtype in which it is computed."""
     spatial, options = settled(spatial), plain_options(options)
     cdef Convolution c
     cdef Depthwise d
@@ -359,7 +358,7 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
     c.lanes = are_lanes(grad, input) and fits_tiles(&c, GRADIENT, &tiled)
     g, x = laid(grad, c.dtype, c.lanes), laid(input, c.dtype, c.lanes)
     along = lie_along(&c, &s)
-    alone = (by_channels(&c, &d, ADJOINT_OF_WEIGHT)         # which adds up the images by itself
+    alone = (by_channels(&c, &d, ADJOINT_OF_WEIGHT)         # which sums over the images itself
              and not (along and c.groups == 1))
     j = joined_images(&c, JOINED_WEIGHT)
     paired = are_paired(&c, grad, input)

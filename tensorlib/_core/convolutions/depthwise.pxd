@@ -15,16 +15,16 @@ ctypedef struct Depthwise:
     char* g                      # (images, groups * outs, *out)
     char* weight                 # (groups * outs, *kernel)
     Py_ssize_t images, groups, outs
-    # what `depthwise_fits` and `depthwise` find
+    # set by `depthwise_fits` and `depthwise`
     Py_ssize_t itemsize, taps
-    Py_ssize_t high[3]           # of the planes of one phase
-    Py_ssize_t phase, phases     # elements of one, and how many there are
-    Py_ssize_t lead              # zeros before the planes, which taps of an adjoint look back to
+    Py_ssize_t high[3]           # the sizes of the planes of one phase
+    Py_ssize_t phase, phases     # elements of a phase, and the number of phases
+    Py_ssize_t lead              # zeros before the planes, which the taps of an adjoint read
     Py_ssize_t rows              # of a phase that are computed at a time
-    Py_ssize_t tall              # rows of taps that read rows one below the other, or 0
-    Py_ssize_t* order            # the taps, phase after phase for the adjoint of the input, ...
-    Py_ssize_t* shift            # ... how far each looks, ...
-    Py_ssize_t* start            # ... and where those of a phase begin
+    Py_ssize_t tall              # rows of taps that read consecutive rows, or 0
+    Py_ssize_t* order            # the taps; for the adjoint of the input phase by phase
+    Py_ssize_t* shift            # the offset at which each tap reads
+    Py_ssize_t* start            # the first tap of each phase
     bint failed, infinite
 
 cdef bint all_finite(const char* x, Py_ssize_t n, int itemsize) noexcept nogil

@@ -22,11 +22,11 @@ from tensorlib._core.base.work cimport run_once
 from tensorlib._kernels.windows cimport Window
 
 cdef enum:
-    LINE = 16            # elements that kernels may read and write after the end of a row
+    LINE = 16            # elements that kernels may read and write past the end of a row
     CHUNK = 1 << 12      # elements of a phase that are computed at a time, in the L1 cache
-    SPREAD = 4           # times as large as planes and result together the copies may be
-    SMALL = 1 << 12      # elements that copies may have in any case
-    NARROW = 4           # elements; many rows of fewer leave most of a vector unused
+    SPREAD = 4           # how many times the size of planes and result the padded copies may have
+    SMALL = 1 << 12      # elements that the copies may always have
+    NARROW = 4           # elements: shorter rows leave most of a vector unused
     PIECE = 1 << 18      # products in a piece of work
 
 ctypedef void (*products_fn)(const char* x, Py_ssize_t x_row, const Py_ssize_t* taps,
@@ -68,7 +68,7 @@ find_loops(&loops[1], "float64")
 # ---- sizes ---------------------------------------------------------------------------------------
 
 cdef bint depthwise_fits(Depthwise* d) noexcept:
-    """Whether copies of planes are not much larger than these; finds their sizes."""
+    """Whether the padded copies are not much larger than the planes; sets their sizes."""
     cdef const Window* w = d.window
     cdef Py_ssize_t grid, plane = 1, places = 1
     cdef int i
@@ -100,13 +100,13 @@ cdef bint depthwise_fits(Depthwise* d) noexcept:
 
 cdef inline Py_ssize_t phase_of(const Window* w, Py_ssize_t i, Py_ssize_t j,
                                 Py_ssize_t k) noexcept nogil:
-    """The phase in which a place lies that is counted from the first one that windows see"""
+    """The phase of a place, counted from the first one that windows see."""
     return (i % w.stride[0] * w.stride[1] + j % w.stride[1]) * w.stride[2] + k % w.stride[2]
 
 
 cdef void find_taps(Depthwise* d) noexcept nogil:
-    """How far each tap looks: from a place in the result to one in its phase of the planes, or
-    back from a place in a phase to one in the result."""
+    """Sets `shift`: for each tap the offset from a place in the result to the one it reads in its
+    phase of the planes; for the adjoint of the input, from a place in a phase to the result."""
     cdef const Window* w = d.window
     cdef bint back = d.kind == ADJOINT_OF_INPUT
     cdef Py_ssize_t i, j, k, row, n = 0, phase, own, at
@@ -135,13 +135,13 @@ cdef inline const Loops* loops_of(const Depthwise* d) noexcept nogil:
 
 
 cdef inline Py_ssize_t seen(const Depthwise* d, int i) noexcept nogil:
-    """How many elements of a dim of a plane lie where windows look, or between those"""
+    """How many elements of a dim of a plane lie between the first and the last that windows see."""
     cdef const Window* w = d.window
     return min(w.size[i], d.high[i] * w.stride[i] - w.pad[i])
 
 
 cdef void put_plane(const Depthwise* d, const char* x, char* grid) noexcept nogil:
-    """grid := the phases of a plane, but for the zeros around them"""
+    """Copies the phases of a plane into `grid`, whose zeros around them are there already."""
     cdef const Window* w = d.window
     cdef Py_ssize_t i, b, first, at, rows, size = d.itemsize, row = w.size[2]
     cdef const char* from_
@@ -162,7 +162,7 @@ cdef void put_plane(const Depthwise* d, const char* x, char* grid) noexcept nogi
 
 
 cdef void put_result(const Depthwise* d, const char* g, char* grid) noexcept nogil:
-    """grid := a plane of the result, but for the zeros between rows and around"""
+    """Copies a plane of the result into `grid`, whose zeros are there already."""
     cdef const Window* w = d.window
     cdef Py_ssize_t i
     for i in range(w.out[0]):
@@ -175,14 +175,14 @@ cdef void put_result(const Depthwise* d, const char* g, char* grid) noexcept nog
 
 ctypedef struct Workspace:
     char* grid           # the phases of a plane, or a result among zeros
-    char* part           # of what is computed; for the weight, a result among zeros
+    char* part           # some rows of what is computed; for the weight, a result among zeros
     char* factors        # a weight in the order of the taps
-    double* totals       # of the adjoint for the weight
-    size_t nbytes        # of all; totals come first
+    double* totals       # the sums of the adjoint for the weight
+    size_t nbytes        # of the whole workspace, which begins with `totals`
 
 
 cdef bint take_workspace(const Depthwise* d, Workspace* space) noexcept nogil:
-    """Memory for one plane, with zeros where no plane is written; False where there is none."""
+    """Takes memory for one plane, zeroed where planes are not written; False if there is none."""
     cdef bint of_weight = d.kind == ADJOINT_OF_WEIGHT
     cdef Py_ssize_t grid = d.phases * d.phase + LINE
     cdef Py_ssize_t part = d.phase if of_weight else max(
@@ -223,12 +223,12 @@ cdef void sum_rows(const Depthwise* d, const Workspace* space, Py_ssize_t phase,
 
 cdef void sum_plane(const Depthwise* d, const Workspace* space, const char* x, char* y,
                     const Py_ssize_t* sizes) noexcept nogil:
-    """y (*sizes) := sums of rows from x on. The last rows, after which vectors would be written
-    that belong to somebody else, come by another place."""
+    """y (*sizes) := sums of rows from x on. The last rows go through a buffer, as the kernel would
+    write past their end."""
     cdef Py_ssize_t n = sizes[2], size = d.itemsize, i
     cdef Py_ssize_t wide = (n + LINE - 1) // LINE * LINE
     cdef Py_ssize_t last = (wide - n + n - 1) // n
-    if 2 * last >= sizes[1]:             # rows are so few that they come together
+    if 2 * last >= sizes[1]:             # with so few rows, all go through the buffer
         last = sizes[1]
     for i in range(sizes[0]):
         if sizes[1] > last:
@@ -242,7 +242,7 @@ cdef void sum_plane(const Depthwise* d, const Workspace* space, const char* x, c
 
 
 cdef void to_output(const Depthwise* d, const Workspace* space, Py_ssize_t plane) noexcept nogil:
-    """The planes of the result that one plane of the input gives"""
+    """Computes the planes of the result for one plane of the input."""
     cdef const Window* w = d.window
     cdef Py_ssize_t size = w.size[0] * w.size[1] * w.size[2] * d.itemsize
     cdef Py_ssize_t places = w.out[0] * w.out[1] * w.out[2] * d.itemsize, i
@@ -254,7 +254,7 @@ cdef void to_output(const Depthwise* d, const Workspace* space, Py_ssize_t plane
 
 
 cdef bint covers(const Depthwise* d) noexcept nogil:
-    """Whether windows step over no element and see each"""
+    """Whether the windows together see each element."""
     cdef const Window* w = d.window
     cdef int i
     for i in range(3):
@@ -265,7 +265,7 @@ cdef bint covers(const Depthwise* d) noexcept nogil:
 
 cdef void take_rows(const Depthwise* d, const Workspace* space, Py_ssize_t phase, Py_ssize_t begin,
                     Py_ssize_t end, char* x) noexcept nogil:
-    """A plane := the rows [begin, end) of a phase, or of the two that share rows with stride 2"""
+    """Copies the rows [begin, end) of a phase, or of the two phases that share rows, to a plane."""
     cdef const Window* w = d.window
     cdef Py_ssize_t row, i, j, other = d.rows * d.high[2] * d.itemsize
     cdef Py_ssize_t a = phase // (w.stride[1] * w.stride[2]), b = phase // w.stride[2] % w.stride[1]
@@ -286,7 +286,7 @@ cdef void take_rows(const Depthwise* d, const Workspace* space, Py_ssize_t phase
 
 cdef void to_phase(const Depthwise* d, const Workspace* space, Py_ssize_t phase,
                    char* x) noexcept nogil:
-    """The elements of a phase of a plane, or of the two that share rows, some rows at a time"""
+    """Computes a phase of a plane, or the two that share rows, some rows at a time."""
     cdef Py_ssize_t begin = 0, end, rows = d.phase // d.high[2], other = d.rows * d.high[2]
     cdef const char* at
     while begin < rows:
@@ -301,7 +301,7 @@ cdef void to_phase(const Depthwise* d, const Workspace* space, Py_ssize_t phase,
 
 
 cdef void to_input(const Depthwise* d, const Workspace* space, Py_ssize_t plane) noexcept nogil:
-    """The plane of the input that one plane of the gradient gives"""
+    """Computes the gradient for one plane of the input."""
     cdef const Window* w = d.window
     cdef Py_ssize_t size = w.size[0] * w.size[1] * w.size[2], phase = 0
     cdef Py_ssize_t places = w.out[0] * w.out[1] * w.out[2]
@@ -319,7 +319,7 @@ cdef void to_input(const Depthwise* d, const Workspace* space, Py_ssize_t plane)
 
 
 cdef void to_weight(const Depthwise* d, const Workspace* space, Py_ssize_t channel) noexcept nogil:
-    """The weight of one channel, from its planes of all images, in order"""
+    """Computes the gradient of the weight of one channel, over all images in order."""
     cdef const Window* w = d.window
     cdef Py_ssize_t size = w.size[0] * w.size[1] * w.size[2], image, i, plane
     cdef Py_ssize_t places = w.out[0] * w.out[1] * w.out[2]
@@ -340,7 +340,7 @@ cdef void to_weight(const Depthwise* d, const Workspace* space, Py_ssize_t chann
 
 
 cdef void run_planes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The planes [begin, end), or for the weight the channels"""
+    """Computes the planes [begin, end), or for the weight the channels [begin, end)."""
     cdef Depthwise* d = <Depthwise*>context
     cdef Workspace space
     cdef Py_ssize_t i
@@ -360,16 +360,21 @@ cdef void run_planes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 # ---- all of them ---------------------------------------------------------------------------------
 
 cdef bint all_finite(const char* x, Py_ssize_t n, int itemsize) noexcept nogil:
-    """Whether no element is infinite or NaN: of such, zero times the element is not zero"""
-    cdef double total = 0
+    """Whether no element is infinite or NaN, so that its products with padding are zero."""
+    cdef float part = 0
+    cdef double whole = 0
     cdef Py_ssize_t i
-    for i in range(n):
-        total += 0 * (<const float*>x)[i] if itemsize == 4 else 0 * (<const double*>x)[i]
-    return total == 0
+    if itemsize == 4:
+        for i in range(n):
+            part += 0 * (<const float*>x)[i]
+    else:
+        for i in range(n):
+            whole += 0 * (<const double*>x)[i]
+    return part == 0 and whole == 0
 
 
 cdef void run_pass(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """All planes, unless zeros would be multiplied with something that is not finite."""
+    """Computes all planes, unless padding would be multiplied by something that is not finite."""
     cdef Depthwise* d = <Depthwise*>context
     cdef Py_ssize_t parts = d.groups * (1 if d.kind == ADJOINT_OF_WEIGHT else d.images)
     cdef Py_ssize_t cost = times(times(d.taps, d.phase), d.outs)
@@ -392,8 +397,8 @@ cdef void run_pass(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 
 
 cdef bint depthwise(Depthwise* d) except -1:
-    """Computes what `kind` says, and returns True; False, with nothing of use done, where zeros
-    that are multiplied with something that is not finite would show."""
+    """Computes what `kind` says, and returns True; or False, with no result, where padding would be
+    multiplied by something that is not finite."""
     d.failed = d.infinite = False
     run_once(run_pass, d, d.weight, False)
     if d.failed:

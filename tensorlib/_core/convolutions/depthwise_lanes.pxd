@@ -1,4 +1,4 @@
-"""Depthwise convolutions of images whose channels lie beside each other, of float32."""
+"""Depthwise convolutions of channels-last images in float32."""
 
 from tensorlib._core.convolutions.depthwise cimport DepthwisePass
 from tensorlib._kernels.windows cimport Window
@@ -10,15 +10,15 @@ ctypedef struct Lanes:
     char* g                      # (images, *out, channels)
     char* weight                 # (*kernel, channels)
     Py_ssize_t images, channels
-    # what `depthwise_lanes` finds
+    # set by `depthwise_lanes`
     Py_ssize_t taps, blocks
     Py_ssize_t* plan             # of a row: see `plan_row`
     Py_ssize_t segments
     bint failed, infinite
 
-# Whether a vector has no more elements than there are channels.
+# Whether the channels fill at least one vector.
 cdef bint lanes_fit(int dtype, Py_ssize_t channels) noexcept
 
-# Computes what `kind` says; gives whether it was done, which it is not where zeros around an image
-# would meet something that is not finite. Raises: MemoryError.
+# Computes what `kind` says. Returns whether it did: not where padding would be multiplied by
+# something that is not finite. Raises: MemoryError.
 cdef bint depthwise_lanes(Lanes* d) except -1

@@ -1,10 +1,10 @@
-"""Depthwise convolutions of images whose channels lie beside each other: of each place, the
-channels are vectors, which meet those of the weight.
+"""Depthwise convolutions of channels-last images: the channels of a place are a vector, which is
+multiplied by a vector of the weight.
 
-Outside autograd. Nothing is copied: elements of windows that lie outside of an image are left out.
-So a row of places is cut into segments, in which all windows have the same elements (taps): nearly
-always the places at its ends, and one segment between them. In the adjoint for the input with a
-stride of s, every s-th place has the same taps.
+Outside autograd. Nothing is copied, and the elements of windows (taps) outside of an image are left
+out. So a row of places is cut into segments in which all windows have the same taps: mostly one
+for each place near the ends, and one between them. In the adjoint for the input with a stride of s,
+every s-th place has the same taps.
 """
 
 from libc.string cimport memset
@@ -24,8 +24,8 @@ from tensorlib._kernels.windows cimport Window
 cdef enum:
     PIECE = 1 << 18      # products in a piece of work
     LANES = 16           # elements of a vector, at most
-    BLOCK = 64           # channels whose gradients of the weight are had together
-    LEAF = 256           # places that are added in float32 before they are in double
+    BLOCK = 64           # channels whose gradients of the weight are computed together
+    LEAF = 256           # places that are summed in float32; their sums are added in double
     HEAD = 3             # numbers of a segment: its first place, its places, its taps
 
 ctypedef void (*products_fn)(const char* x, Py_ssize_t x_step, const Py_ssize_t* taps,
@@ -56,17 +56,17 @@ cdef inline bint is_back(const Lanes* d) noexcept nogil:
 
 
 cdef inline const Py_ssize_t* given(const Lanes* d) noexcept nogil:
-    """The sizes of what is read, but for the weight"""
+    """The sizes of the images that are read."""
     return &d.window.out[0] if is_back(d) else &d.window.size[0]
 
 
 cdef inline const Py_ssize_t* wanted(const Lanes* d) noexcept nogil:
-    """The sizes of what is computed, or of the gradient that meets what is read"""
+    """The sizes of what is computed; for the gradient of the weight those of `g`."""
     return &d.window.size[0] if is_back(d) else &d.window.out[0]
 
 
 cdef inline Py_ssize_t place(const Lanes* d, int dim, Py_ssize_t at, Py_ssize_t tap) noexcept nogil:
-    """Which place of what is read a tap of a place meets along a dim; -1 for none"""
+    """The place along a dim that a tap of the window at `at` reads; -1 if it is outside."""
     cdef const Window* w = d.window
     if is_back(d):
         at += w.pad[dim] - tap * w.dilation[dim]
@@ -79,13 +79,13 @@ cdef inline Py_ssize_t place(const Lanes* d, int dim, Py_ssize_t at, Py_ssize_t 
 
 
 cdef inline Py_ssize_t phases(const Lanes* d) noexcept nogil:
-    """How many places on the next one is that has the same taps"""
+    """The distance to the next place that has the same taps."""
     return d.window.stride[2] if is_back(d) else 1
 
 
 cdef void plan_row(Lanes* d) noexcept nogil:
-    """d.plan := of each segment of a row HEAD numbers, then of each tap which it is, and the place
-    that it meets first"""
+    """d.plan := for each segment of a row HEAD numbers, and then for each of its taps the index of
+    the tap and the first place that it reads"""
     cdef Py_ssize_t phase, at, tap, n, met
     cdef Py_ssize_t move = 1 if is_back(d) else d.window.stride[2]
     cdef Py_ssize_t* now = d.plan
@@ -118,8 +118,8 @@ cdef void plan_row(Lanes* d) noexcept nogil:
 
 cdef Py_ssize_t row_taps(const Lanes* d, Py_ssize_t i, Py_ssize_t j,
                          Py_ssize_t* rows) noexcept nogil:
-    """rows := of the rows of taps that a row of places meets, where these begin in what is read and
-    in the weight; gives how many there are"""
+    """rows := where each row of taps that is inside the image begins, in what is read and in the
+    weight, for one row of places. Returns their number."""
     cdef const Window* w = d.window
     cdef Py_ssize_t a, b, deep, high, n = 0
     for a in range(w.kernel[0]):
@@ -158,7 +158,7 @@ cdef void add_places(Sums* sums, const char* g, Py_ssize_t g_step, const char* x
 
 cdef void run_row(const Lanes* d, Py_ssize_t row, Py_ssize_t first, Py_ssize_t channels,
                   Py_ssize_t* room, Sums* sums) noexcept nogil:
-    """One row of places of an image, for some channels"""
+    """Computes one row of places of an image, for some channels."""
     cdef const Py_ssize_t* to = wanted(d)
     cdef Py_ssize_t image = row // (to[0] * to[1]), n, i, k, count, all = d.channels
     cdef Py_ssize_t* rows = room
@@ -189,7 +189,7 @@ cdef void run_row(const Lanes* d, Py_ssize_t row, Py_ssize_t first, Py_ssize_t c
 
 
 cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The rows [begin, end) of the places of all images"""
+    """Computes the rows [begin, end) of the places of all images."""
     cdef Lanes* d = <Lanes*>context
     cdef size_t nbytes = 4 * d.taps * sizeof(Py_ssize_t)
     cdef Py_ssize_t* room = <Py_ssize_t*>take_scratch(nbytes)
@@ -203,7 +203,8 @@ cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 
 
 cdef void run_blocks(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The gradients of the weight of blocks of channels, from all images in order"""
+    """Computes the gradients of the weight for the blocks [begin, end) of channels, from all images
+    in order."""
     cdef Lanes* d = <Lanes*>context
     cdef Py_ssize_t most = (d.channels + d.blocks - 1) // d.blocks, block, row, first, channels
     cdef Py_ssize_t rows = d.images * d.window.out[0] * d.window.out[1], tap, c, at
@@ -231,7 +232,8 @@ cdef void run_blocks(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 
 cdef void run_pass(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """All rows or blocks, unless zeros would be multiplied with something that is not finite."""
+    """Computes all rows or blocks, unless padding would be multiplied by something that is not
+    finite."""
     cdef Lanes* d = <Lanes*>context
     cdef Py_ssize_t rows = d.images * wanted(d)[0] * wanted(d)[1]
     cdef Py_ssize_t cost = times(times(d.taps, wanted(d)[2]), d.channels)

@@ -5,10 +5,10 @@ from tensorlib._kernels.windows cimport Window
 ctypedef struct Direct:
     int dtype
     Py_ssize_t itemsize, ins, outs
-    Py_ssize_t paired        # channels of bfloat16, two of which are one of `ins`; or 0
-    Py_ssize_t taps          # elements of a window, of all planes
-    bint lanes               # channels lie beside each other, also those of the result
-    bint copies              # the image, with zeros around it
+    Py_ssize_t paired        # the channels of bfloat16, of which two count as one of `ins`; or 0
+    Py_ssize_t taps          # elements of a window, in all channels
+    bint lanes               # images and results are channels-last
+    bint copies              # windows are read from a padded copy of the image
 
 cdef bint direct_fits(Direct* d, const Window* w) noexcept nogil
 cdef size_t direct_room(const Direct* d, const Window* w) noexcept nogil

@@ -24,13 +24,13 @@ from tensorlib._core.products.panel_products cimport (
 from tensorlib._kernels.windows cimport Window
 
 cdef enum:
-    PLACES = 240         # windows whose results are turned together
+    PLACES = 240         # windows whose results are transposed together
     LEAST_OUTS = 8       # with fewer, most of a panel is zeros
-    LEAST_TAPS = 100     # with fewer, turning the result takes longer than columns
+    LEAST_TAPS = 100     # with fewer, transposing the result takes longer than making columns
 
 
 cdef inline Py_ssize_t reach(const Window* w, int d) noexcept nogil:
-    """How many elements windows see in a dim, from the first to the last"""
+    """How many elements lie between the first and the last that windows see in a dim."""
     return (w.out[d] - 1) * w.stride[d] + (w.kernel[d] - 1) * w.dilation[d] + 1
 
 
@@ -43,8 +43,8 @@ cdef inline bint inside(const Window* w) noexcept nogil:
 
 
 cdef bint direct_fits(Direct* d, const Window* w) noexcept nogil:
-    """Whether this is faster than columns, of which there are fewer elements than fit; sets
-    `copies`, for these windows and for those of any rows."""
+    """Whether this is faster than columns, whose elements can be counted in a Py_ssize_t. Sets
+    `copies`, for these windows and for any strip of them."""
     cdef Py_ssize_t places = w.out[0] * w.out[1] * w.out[2], area = 1
     cdef int i
     for i in range(3):
@@ -55,14 +55,14 @@ cdef bint direct_fits(Direct* d, const Window* w) noexcept nogil:
 
 
 cdef size_t direct_room(const Direct* d, const Window* w) noexcept nogil:
-    """Bytes that `direct` works in"""
+    """The bytes of scratch memory that `direct` needs."""
     cdef size_t copy = d.ins * reach(w, 0) * reach(w, 1) * reach(w, 2) if d.copies else 0
     return d.taps * sizeof(Py_ssize_t) + (PLACES * d.outs + copy) * d.itemsize
 
 
 cdef inline void set_steps(const Direct* d, Py_ssize_t high, Py_ssize_t wide,
                            Py_ssize_t* step) noexcept nogil:
-    """step := elements to the next plane of planes, row and column"""
+    """step := the elements from one plane, row and column to the next"""
     step[2] = d.ins if d.lanes else 1
     step[1] = wide * step[2]
     step[0] = high * step[1]
@@ -70,9 +70,10 @@ cdef inline void set_steps(const Direct* d, Py_ssize_t high, Py_ssize_t wide,
 
 cdef void direct(const Direct* d, const Window* w, const char* x, const char* panels, char* y,
                  Py_ssize_t y_plane, char* scratch) noexcept nogil:
-    """y (outs, y_plane) := the weight (outs, taps), whose transpose is packed, @ the columns of x
+    """y (outs, y_plane) := the weight (outs, taps) @ the columns of x. The weight's transpose is
+    packed in `panels`.
 
-    y_plane: elements from one plane of the result to the next; not of lanes, of which y is turned.
+    y_plane: elements from one plane of the result to the next. For lanes, y is transposed.
     """
     cdef Py_ssize_t* taps = <Py_ssize_t*>scratch
     cdef char* rows = scratch + d.taps * sizeof(Py_ssize_t)
@@ -103,7 +104,7 @@ cdef void direct(const Direct* d, const Window* w, const char* x, const char* pa
 cdef inline void multiply(const Direct* d, const char* x, const Py_ssize_t* places,
                           const Py_ssize_t* taps, const char* panels, char* rows, char* y,
                           Py_ssize_t y_plane, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
-    """Columns [first, first + count) of y := the products of the windows at these places"""
+    """y[:, first:first + count] := the products of the windows at these places"""
     if d.lanes:
         rows = y + first * d.outs * d.itemsize
     multiply_windows(BFLOAT16 if d.paired else d.dtype, x, places, taps, panels, rows, count,
@@ -115,7 +116,7 @@ cdef inline void multiply(const Direct* d, const char* x, const Py_ssize_t* plac
 
 cdef void find_taps(const Direct* d, const Window* w, Py_ssize_t plane, const Py_ssize_t* step,
                     Py_ssize_t* taps) noexcept nogil:
-    """taps := how far each element of a window is from its first one, in elements"""
+    """taps := the offset of each element of a window from its first one, in elements"""
     cdef Py_ssize_t p, i, j, k, lane, lanes = step[2]
     for p in range(1 if d.lanes else d.ins):
         for i in range(w.kernel[0]):
@@ -129,7 +130,7 @@ cdef void find_taps(const Direct* d, const Window* w, Py_ssize_t plane, const Py
 
 cdef const char* with_zeros(const Direct* d, const Window* w, const char* x,
                             char* y) noexcept nogil:
-    """y := all that windows see of x, zeros where they leave it"""
+    """y := a copy of what windows see of x, padded with zeros"""
     cdef Py_ssize_t deep = reach(w, 0), high = reach(w, 1), wide = reach(w, 2), p, i, j, from_row
     cdef Py_ssize_t run = max(<Py_ssize_t>0, min(w.size[2], wide - w.pad[2]))
     cdef Py_ssize_t low = max(<Py_ssize_t>0, min(w.size[1], high - w.pad[1]))
@@ -151,11 +152,11 @@ cdef const char* with_zeros(const Direct* d, const Window* w, const char* x,
     return y
 
 
-# ---- windows beside each other -------------------------------------------------------------------
+# ---- rows of neighbouring windows ----------------------------------------------------------------
 
 cdef bint runs_fit(Direct* d, const Window* w) noexcept nogil:
-    """Whether runs are faster than columns or windows, since few of their vectors overlap, and few
-    channels come out where there are many taps; sets `copies`."""
+    """Whether runs are faster than columns or windows. For that, rows must nearly fill vectors, and
+    many taps may have few output channels only. Sets `copies`."""
     cdef Py_ssize_t lanes = shortest_run(d.dtype), run = w.out[2]
     d.copies = not inside(w)
     return (w.stride[2] == 1 and run >= lanes and run * 4 >= (run + lanes - 1) // lanes * lanes * 3
@@ -163,7 +164,7 @@ cdef bint runs_fit(Direct* d, const Window* w) noexcept nogil:
 
 
 cdef size_t room_of_runs(const Direct* d, const Window* w) noexcept nogil:
-    """Bytes that `by_runs` works in"""
+    """The bytes of scratch memory that `by_runs` needs."""
     cdef size_t copy = d.ins * reach(w, 0) * reach(w, 1) * reach(w, 2) if d.copies else 0
     return d.taps * sizeof(Py_ssize_t) + copy * d.itemsize
 

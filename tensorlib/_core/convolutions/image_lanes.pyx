@@ -20,16 +20,16 @@ from tensorlib._kernels.windows cimport Window
 
 cdef enum:
     LEAST_IMAGES = 32
-    MOST_PLACES = 64     # of the result; with more a row of it is about as long as a vector
-    PLACES_OF_MANY = 128             # taps, where channels do not fill a panel
-    PLACES_OF_WEIGHT = 48            # of which gradients of the weight are faster so
-    FULL_OUTS = 16       # channels, and taps, that fill a panel, to which fewer images than this
-    FULL_TAPS = 100      # take no longer: twice as many as for gradients of the weight
+    MOST_PLACES = 64     # of the result; with more, a row of it is about as long as a vector
+    PLACES_OF_MANY = 128             # the same for many taps, where channels do not fill a panel
+    PLACES_OF_WEIGHT = 48            # the same for gradients of the weight
+    FULL_OUTS = 16       # with so many channels and taps panels are full, and columns are as fast
+    FULL_TAPS = 100      # unless there are many images
     FULL_IMAGES = 128
-    MOST_ROWS = 1 << 15  # of all windows of an image, and of what is turned
-    MOST_WEIGHT = 1 << 15            # elements; of larger ones see joined_columns.pyx
-    BLOCK = 64           # images that are turned together, at most,
-    BLOCK_BYTES = 1 << 19            # if their windows take no more than this
+    MOST_ROWS = 1 << 15  # of all windows of an image, and of what is transposed
+    MOST_WEIGHT = 1 << 15            # elements; joined_columns.pyx is for larger weights
+    BLOCK = 64           # images that are transposed together at most,
+    BLOCK_BYTES = 1 << 19            # and the bytes that their windows may take
     MOST_SHARES = 16
 
 
@@ -46,7 +46,7 @@ cdef bint stacked_fits(const Stacked* s, bint weights) noexcept nogil:
 
 
 cdef int set_parts(Stacked* s, Py_ssize_t rows) noexcept nogil:
-    """Cuts the images into blocks of nearly one size, of which so many rows are worked on."""
+    """Cuts the images into blocks of nearly equal size; `rows` are needed for each image."""
     cdef Py_ssize_t most = BLOCK_BYTES // (rows * s.itemsize)
     most = max(min(most, <Py_ssize_t>BLOCK), <Py_ssize_t>LEAST_IMAGES)
     s.parts = (s.images + most - 1) // most
@@ -54,7 +54,7 @@ cdef int set_parts(Stacked* s, Py_ssize_t rows) noexcept nogil:
 
 
 cdef void find_rows(const Stacked* s) noexcept nogil:
-    """rows (places, taps) := which row of the turned input each window sees with each tap"""
+    """rows (places, taps) := the row of the transposed input that each tap of each window reads"""
     cdef const Window* w = s.window
     cdef Py_ssize_t* to = s.rows
     cdef Py_ssize_t[3] at, tap, seen
@@ -74,7 +74,7 @@ cdef void find_rows(const Stacked* s) noexcept nogil:
                 for d in range(3):
                     seen[d] = at[d] * w.stride[d] - w.pad[d] + tap[d] * w.dilation[d]
                     inside = inside and 0 <= seen[d] < w.size[d]
-                to[0] = s.ins * s.plane        # that of zeros
+                to[0] = s.ins * s.plane        # the row of zeros
                 if inside:
                     to[0] = p * s.plane + (seen[0] * w.size[1] + seen[1]) * w.size[2] + seen[2]
                 to += 1
@@ -83,14 +83,14 @@ cdef void find_rows(const Stacked* s) noexcept nogil:
 cdef inline void turn_in(const Stacked* s, const char* planes, Py_ssize_t channels,
                          Py_ssize_t plane, Py_ssize_t group, Py_ssize_t first, Py_ssize_t count,
                          char* turned) noexcept nogil:
-    """turned (channels * plane, count) := the planes of a group, of some images"""
+    """turned (channels * plane, count) := the planes of a group for `count` images"""
     cdef Py_ssize_t each = channels * plane, image = s.groups * each
     turn(s.dtype, planes + (first * image + group * each) * s.itemsize, image, turned, count,
          count, each)
 
 
 cdef void run_outputs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The results of a block of images each, of a group"""
+    """Computes [begin, end) of the results, each for a block of images and a group."""
     cdef Stacked* s = <Stacked*>context
     cdef Py_ssize_t seen = s.ins * s.plane, made = s.outs * s.places, taps = s.taps
     cdef Py_ssize_t most = (s.images + s.parts - 1) // s.parts, part, group, first, count, i, place
@@ -122,7 +122,7 @@ cdef void run_outputs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
 
 
 cdef void run_weights(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The gradients of the weight of a share of the images each, of a group"""
+    """Computes [begin, end) of the gradients of the weight, each for a share and a group."""
     cdef Stacked* s = <Stacked*>context
     cdef Py_ssize_t seen = s.ins * s.plane, made = s.outs * s.places, taps = s.taps, size
     cdef Py_ssize_t most = (s.images + s.parts - 1) // s.parts, weight = s.outs * taps, tap
@@ -144,7 +144,7 @@ cdef void run_weights(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
         group = number % s.groups
         part, last = (number // s.groups * s.parts // s.shares,
                       (number // s.groups + 1) * s.parts // s.shares)
-        y = s.weight + number * weight * s.itemsize     # of (shares, groups)
+        y = s.weight + number * weight * s.itemsize     # (shares, groups, ...)
         begun = False
         while part < last:
             first = part * s.images // s.parts

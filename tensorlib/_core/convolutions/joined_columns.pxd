@@ -18,12 +18,12 @@ ctypedef struct Joined:
     char* x              # (images, groups * ins, *size)
     char* g              # (images, groups * outs, *out)
     char* weight         # (groups * outs, ins * elements of a window)
-    Py_ssize_t elements, places, plane       # of a window, of the result, of the input
-    Py_ssize_t together  # images whose columns lie beside each other
-    Py_ssize_t channels  # of a part of the way back
+    Py_ssize_t elements, places, plane       # of a window, of a result plane, of an input plane
+    Py_ssize_t together  # images whose columns are one matrix
+    Py_ssize_t channels  # whose gradients of the input are computed together
     bint failed
 
-# Whether a pass is faster so than image by image; and than by tiles of fewer multiplications.
+# Whether a pass is faster this way than image by image; and than by Winograd's algorithm.
 cdef bint joined_fits(const Joined* j) noexcept nogil
 
 # Runs it. Raises: MemoryError.

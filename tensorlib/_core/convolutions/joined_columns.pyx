@@ -18,14 +18,14 @@ from tensorlib._core.products.panel_products cimport add_row
 from tensorlib._kernels.windows cimport BEHIND, PADDED, padded_plane, padded_side
 
 cdef enum:
-    LARGE = 1 << 18      # elements of a weight from which on it is faster for images
-    SMALL = 256          # of so many places
-    SMALLER = 64         # of so many it is from fewer elements on for the gradients of
-    LEAST_BACK = 1 << 17             # the input
-    LEAST_OF_WEIGHT = 1 << 14        # and the weight
-    WIDE = 256           # columns that are one matrix,
-    DEEP = 2048          # and where the product adds them up
-    BACK = 1 << 20       # bytes of the columns of a part of the channels
+    LARGE = 1 << 18      # elements of a weight from which on this is faster,
+    SMALL = 256          # for images of at most so many places
+    SMALLER = 64         # for images of at most so many places, gradients need fewer elements:
+    LEAST_BACK = 1 << 17             # that of the input
+    LEAST_OF_WEIGHT = 1 << 14        # and that of the weight
+    WIDE = 256           # columns of one matrix,
+    DEEP = 2048          # and of one whose product sums over columns
+    BACK = 1 << 20       # bytes of the columns of some channels, for the gradient of the input
 
 
 cdef bint joined_fits(const Joined* j) noexcept nogil:
@@ -61,7 +61,7 @@ cdef int run_joined(Joined* j) except -1:
 
 
 cdef char* take_room(const Joined* j, Py_ssize_t others, size_t* nbytes) noexcept nogil:
-    """Memory for the columns of some channels of some images, and `others` elements after it"""
+    """Memory for the columns of `channels` of `together` images, and for `others` more elements."""
     cdef Py_ssize_t columns = j.channels * j.elements * j.together * j.places + BEHIND
     nbytes[0] = (columns + others) * j.itemsize
     return take_scratch(nbytes[0])
@@ -78,7 +78,7 @@ cdef inline char* x_of(const Joined* j, Py_ssize_t image, Py_ssize_t group,
 
 cdef void move_planes(const Joined* j, char* together, Py_ssize_t first, Py_ssize_t images,
                       Py_ssize_t group, bint out) noexcept nogil:
-    """together (outs, images * places) := planes of g of some images; or, `out`, back"""
+    """together (outs, images * places) := planes of g for some images; or, `out`, the reverse"""
     cdef Py_ssize_t image, plane, nbytes = j.places * j.itemsize
     cdef char* apart
     for image in range(images):
@@ -91,7 +91,7 @@ cdef void move_planes(const Joined* j, char* together, Py_ssize_t first, Py_ssiz
 
 
 cdef void run_outputs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The results of some images each, of a group"""
+    """Computes [begin, end) of the results, each for some images and a group."""
     cdef Joined* j = <Joined*>context
     cdef Py_ssize_t rows = j.ins * j.elements, part, group, first, width
     cdef Window w = j.window
@@ -114,7 +114,7 @@ cdef void run_outputs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
 
 
 cdef void run_inputs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The gradients of some channels of the input each, of all images"""
+    """Computes [begin, end) of the gradients of the input, each for some channels of all images."""
     cdef Joined* j = <Joined*>context
     cdef Py_ssize_t rows = j.ins * j.elements, part, group, channel, count, first, width
     cdef Window w = j.window
@@ -142,7 +142,7 @@ cdef void run_inputs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 
 cdef void run_weights(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The gradients of the weights of some channels of the input each"""
+    """Computes [begin, end) of the gradients of the weight, each for some input channels."""
     cdef Joined* j = <Joined*>context
     cdef Py_ssize_t rows = j.ins * j.elements, part, group, channel, count, first, width
     cdef Py_ssize_t sums = j.outs * j.channels * j.elements if j.images > j.together else 0

@@ -1,14 +1,14 @@
 """Winograd's convolutions: windows of 3 x 3 with fewer multiplications."""
 
 cdef enum:
-    SHARES = 8       # parts of a batch whose gradients of the weight are added up apart
+    SHARES = 8       # parts of a batch, each with its own sum for the gradient of the weight
 
 cdef enum WinogradPass:
-    PRODUCT          # y := the windows of x times the weight
-    ADJOINT          # y := the image of which x is the gradient of the result
-    GRADIENT         # weight := the gradient of it, where y is the gradient of the result
+    PRODUCT          # y := the convolution of x with the weight
+    ADJOINT          # y := the gradient of the input, where x is that of the result
+    GRADIENT         # weight := the gradient of the weight, where y is that of the result
 
-# All contiguous, of float32; with `lanes` x and y have their channels last.
+# All are contiguous and float32; with `lanes`, x and y are channels-last.
 ctypedef struct Tiled:
     WinogradPass kind
     char* x                          # (images, groups * ins, *size)

@@ -1,15 +1,15 @@
 """Winograd's convolutions (`_kernels/winograd.h`): windows of 3 x 3 with fewer multiplications.
 
-Outside autograd. It processes a few rows of tiles at a time, also of several small images, so that
-the 16 matrices of their windows stay in the caches: the image is transposed to channels-last and
-transformed, multiplied by the transformed weight in panels, and transformed back. The bits of a
-result do not depend on the other images of the batch, except that a very few small images are
-computed in another way, with other last digits.
+Outside autograd. A block of a few rows of tiles is processed at a time, maybe from several small
+images, so that the 16 matrices of its windows stay in the caches: it is transposed to channels-last
+and transformed, multiplied by the transformed weight in panels, and transformed back. The bits of a
+result do not depend on the other images of the batch, except that very few small images are
+computed by another algorithm.
 
-An output needs 4 products for each channel then, not 9. Its error is about that of one chain of
-sums (docs/accuracy.md), but relative to the largest element of its window. Where a result is not
-finite, as that of an infinite input or of one near the largest number is not, all is left undone:
-the convolution is then to be computed as it is defined.
+An output needs 4 multiplications per channel, and not 9. Its error is about that of one chain of
+sums (docs/accuracy.md), but relative to the largest element of its window. If a result is not
+finite, because the input is infinite or near the largest number, the whole result is discarded, and
+the caller computes the convolution by another algorithm.
 """
 
 from libc.string cimport memset
@@ -35,23 +35,23 @@ cdef extern from "winograd.h" nogil:
         Py_ssize_t first, rows, channels, step
 
 cdef enum:
-    LANES = 16           # channels are filled up to a multiple
+    LANES = 16           # channels are padded to a multiple of it
     MATRICES = 16
-    LINE = 16            # elements; matrices that lie a power of two apart would share lines of L1
+    LINE = 16            # elements of padding: matrices a power of two apart would share L1 sets
     LEAST = 16           # channels; with fewer, the transforms take longer than they save
-    BYTES = 1 << 19      # of the matrices of a block, if that has tiles enough
-    MOST = 1 << 25       # of those of one row of tiles
-    # Tiles of all images: of those of a gradient of the weight, of others, and where the weight is
-    # of so many pairs of channels. With fewer, transforming it takes longer than is saved.
+    BYTES = 1 << 19      # of the matrices of a block, unless that leaves too few tiles
+    MOST = 1 << 25       # bytes of the matrices of one row of tiles
+    # The least numbers of tiles of all images: for a gradient of the weight, for other passes, and
+    # for weights with so many pairs of channels. With fewer, transforming the weight does not pay.
     FEW = 16
     SOME = 32
     MANY = 48
     LARGE = 1 << 18
     LEAST_TILES = 96     # of a block; with fewer, reading the weight takes longer than the products
-    ROWS = 6             # of a matrix that meet a panel
+    ROWS = 6             # of a matrix that are multiplied by a panel at once
     BAND = 16            # rows of the 16 matrices of the weight that are packed together
-    SLICE = 64           # channels of the input whose gradients stay in the caches together
-    DEPTH = 128          # channels that are added one after the other: errors grow with these
+    SLICE = 64           # input channels whose gradients of the weight stay in the caches together
+    DEPTH = 128          # channels of one chain of additions: the error grows with its length
 
 ctypedef void (*input_fn)(const char* x, const char* zeros, char* v,
                           const WinogradTiles* t) noexcept nogil
@@ -71,15 +71,15 @@ cdef back_fn to_filter = <back_fn>find_function("winograd", "filter_back", "floa
 cdef finite_fn finite = <finite_fn>find_function("winograd", "finite", "float32")
 
 ctypedef struct Work:
-    Tiled of                 # as the products see them: `ins` are summed over
+    Tiled of                 # as the products see it: `ins` are the channels that are summed over
     Py_ssize_t ins, outs     # rounded up to LANES
     Py_ssize_t rows, cols    # of the tiles of an image
     Py_ssize_t high, blocks  # rows of tiles in a block, and blocks in a group or a share
     Py_ssize_t parts         # blocks, or shares, of all groups
-    Py_ssize_t depth         # channels that are added before others are added to them
+    Py_ssize_t depth         # channels of one chain of additions
     Py_ssize_t bands         # of the rows of a group's matrices
-    Py_ssize_t slices        # of the ins, whose gradients are had apart
-    Py_ssize_t share         # images whose gradients of the weight are added up apart
+    Py_ssize_t slices        # of the input channels, whose gradients are computed one by one
+    Py_ssize_t share         # images that have one sum for the gradient of the weight
     char* panels             # of the weight: 16 matrices for each group
     size_t nbytes            # of these
     bint failed, infinite
@@ -87,9 +87,9 @@ ctypedef struct Work:
 ctypedef struct Workspace:   # of a worker
     char* x                  # rows of an image with the channels last
     char* y
-    char* v                  # of the windows
-    char* m                  # of the tiles
-    char* u                  # of the weight, or of its gradient
+    char* v                  # the matrices of the windows,
+    char* m                  # of the tiles,
+    char* u                  # and of the weight or its gradient
     char* w                  # the weight with its channels last
     char* zeros
 
@@ -99,7 +99,7 @@ cdef inline Py_ssize_t rounded(Py_ssize_t channels) noexcept nogil:
 
 
 cdef bint winograd_fits(const Tiled* given) noexcept:
-    """Whether it is worth it. All sizes are such that the columns of an image would fit."""
+    """Whether this is the fastest way. The sizes are such that columns of an image would fit."""
     cdef Py_ssize_t rows = (given.out[0] + 1) // 2, cols = (given.out[1] + 1) // 2
     cdef Py_ssize_t least = FEW
     if given.kind != GRADIENT:
@@ -111,22 +111,22 @@ cdef bint winograd_fits(const Tiled* given) noexcept:
 
 
 cdef Py_ssize_t images_in_share(const Tiled* given) noexcept:
-    """Images whose gradients of the weight are added up before those of others are added."""
+    """How many images have one sum for the gradient of the weight."""
     cdef Py_ssize_t shares = times((given.out[0] + 1) // 2, (given.out[1] + 1) // 2)
     shares = max(<Py_ssize_t>1, min(times(shares, given.images) // MANY, <Py_ssize_t>SHARES))
     return (given.images + shares - 1) // shares
 
 
 cdef int winograd(Tiled* given) except -1:
-    """Runs a pass; gives whether it was done, which it is not where a result is not finite.
+    """Runs a pass; returns whether it did, which it does not where a result is not finite.
 
-    GRADIENT: `weight` takes one gradient for each share of the images.
+    GRADIENT: `weight` has room for one gradient for each share of the images.
     """
     cdef Work w
     cdef Py_ssize_t share = images_in_share(given), threads
     cdef Py_ssize_t d, rows, tile, parts
     w.of, w.share = given[0], share
-    if given.kind == ADJOINT:           # the weight is turned around, and so are the roles
+    if given.kind == ADJOINT:           # the weight is turned around, `ins` and `outs` swapped
         w.of.ins, w.of.outs = given.outs, given.ins
         w.of.x, w.of.y = given.y, given.x
         for d in range(2):
@@ -143,7 +143,7 @@ cdef int winograd(Tiled* given) except -1:
         w.high -= w.high % ROWS
     rows = w.of.images * w.rows if given.kind != GRADIENT else share * w.rows
     w.blocks = (rows + w.high - 1) // w.high
-    if given.kind != GRADIENT:          # no threads wait for others; a block changes no bits
+    if given.kind != GRADIENT:          # as many blocks for each thread: cuts change no bits
         threads = get_num_threads()
         w.blocks = min((w.blocks + threads - 1) // threads * threads, rows)
     w.high = (rows + w.blocks - 1) // w.blocks
@@ -160,7 +160,7 @@ cdef int winograd(Tiled* given) except -1:
 
 
 cdef void run_pass(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """All blocks of tiles, or shares of the images"""
+    """Computes all blocks of tiles, or all shares of the images."""
     cdef Work* w = <Work*>context
     if w.of.kind == GRADIENT:
         parallel_for(run_gradients, w, w.parts, 1)
@@ -177,7 +177,8 @@ cdef void run_pass(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 # ---- the weight ----------------------------------------------------------------------------------
 
 cdef void pack_weight(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """w.panels := BAND rows each of the 16 matrices (ins, outs) of the groups"""
+    """w.panels := the bands [begin, end), of BAND rows each, of all groups' 16 matrices (ins, outs)
+    """
     cdef Work* w = <Work*>context
     cdef Tiled* i = &w.of
     cdef bint around = i.kind == ADJOINT
@@ -196,7 +197,7 @@ cdef void pack_weight(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
         first = first % bands_of(w.depth) * BAND
         rows = min(<Py_ssize_t>BAND, depth - first)
         p = w.panels + (group * MATRICES * size + panels_size(part, i.outs)) * 4
-        if around:                       # a row has all that one of the outs is made of
+        if around:                       # the rows of the weight are those of the output channels
             for row in range(rows):
                 turn(FLOAT32, i.weight + (group * i.ins + part + first + row) * i.outs * 36, 9,
                      last + row * 9 * w.outs * 4, w.outs, i.outs, 9)
@@ -227,7 +228,7 @@ cdef void multiply(const Work* w, const char* v, const char* p, char* m,
 # ---- blocks of rows of tiles ---------------------------------------------------------------------
 
 cdef char* new_workspace(const Work* w, Workspace* space, size_t* nbytes) noexcept nogil:
-    """The parts of a worker's memory, of which `nbytes` are to be given back; NULL for none"""
+    """Takes a worker's memory, of `nbytes`, and sets its parts; NULL if there is none."""
     cdef const Tiled* i = &w.of
     cdef Py_ssize_t tiles = w.high * w.cols, d, k = w.outs, ins = w.ins
     cdef bint gradient = i.kind == GRADIENT
@@ -254,14 +255,14 @@ cdef char* new_workspace(const Work* w, Workspace* space, size_t* nbytes) noexce
     space.w = space.u + size[4]
     space.zeros = space.w + size[5]
     memset(space.zeros, 0, size[6])
-    if w.outs != i.outs:                 # channels that are filled up
+    if w.outs != i.outs:                 # zeros for the channels of the padding
         memset(space.m, 0, size[3])
     return block
 
 
 cdef Py_ssize_t piece(const Work* w, Py_ssize_t row, Py_ssize_t end,
                       WinogradTiles* t) noexcept nogil:
-    """t := the rows of tiles from `row` to the end, or to that of the image; gives the image"""
+    """t := the rows of tiles from `row` to `end`, or to the end of the image. Returns the image."""
     cdef const Tiled* i = &w.of
     cdef Py_ssize_t d
     for d in range(2):
@@ -274,7 +275,7 @@ cdef Py_ssize_t piece(const Work* w, Py_ssize_t row, Py_ssize_t end,
 cdef void take_windows(const Work* w, const Workspace* space, const WinogradTiles* t,
                        Py_ssize_t image, Py_ssize_t channel, Py_ssize_t ins,
                        Py_ssize_t done) noexcept nogil:
-    """The rows of some channels that the tiles see, transformed, after the tiles that are done"""
+    """Transforms what the tiles see of some channels, and puts it after the tiles that are done."""
     cdef const Tiled* i = &w.of
     cdef Py_ssize_t plane = i.size[0] * i.size[1], top = 2 * t.first - i.pad[0]
     cdef Py_ssize_t begin = max(<Py_ssize_t>0, min(top, i.size[0]))
@@ -293,7 +294,7 @@ cdef void take_windows(const Work* w, const Workspace* space, const WinogradTile
 
 cdef inline char* result(const Work* w, const WinogradTiles* t, Py_ssize_t image, Py_ssize_t group,
                          Py_ssize_t* places) noexcept nogil:
-    """Where the rows of the result begin that the tiles have, and how many places these are"""
+    """Where the rows of the result begin that the tiles cover; sets the number of their places."""
     cdef const Tiled* i = &w.of
     places[0] = min(2 * t.rows, i.out[0] - 2 * t.first) * i.out[1]
     if i.lanes:
@@ -302,7 +303,7 @@ cdef inline char* result(const Work* w, const WinogradTiles* t, Py_ssize_t image
 
 
 cdef void run_blocks(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """y := the result of blocks of all groups"""
+    """y := the results of the blocks [begin, end) of all groups"""
     cdef Work* w = <Work*>context
     cdef Tiled* i = &w.of
     cdef WinogradTiles t
@@ -350,7 +351,7 @@ cdef void run_blocks(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 
 cdef void run_gradients(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """weight := the gradients of shares of the images, for slices of the channels of all groups"""
+    """weight := the gradients of the shares [begin, end), for all slices of the input channels"""
     cdef Work* w = <Work*>context
     cdef Tiled* i = &w.of
     cdef WinogradTiles t

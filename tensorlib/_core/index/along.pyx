@@ -1,4 +1,4 @@
-"""Writes to a tensor, or to a copy of it, at positions along a dim. Outside of autograd."""
+"""Writes to a tensor, or to a copy of it, at positions along a dim. Outside autograd."""
 
 from libc.stdint cimport int64_t
 
@@ -16,16 +16,17 @@ from tensorlib._core.tiles.copies cimport (
 from tensorlib._core.tiles.loops cimport cast_loop, find_cast
 
 cdef enum:
-    BLOCK = 2048             # elements of a half type in float32 at a time: half of the L1 cache
-    RUN = 8                  # elements in a row that are worth a call of a loop
-    LONG_RUN = 128           # such that take no longer than in a copy of the tensor in float32
-    NUMBERED = 32            # elements that are copied in the time in which a position is numbered
-    BRIEF = 4096             # elements that are added with the GIL
+    BLOCK = 2048             # elements of a half type summed in float32 at once: half the L1 cache
+    RUN = 8                  # the shortest contiguous run for which calling the cast loops pays
+    LONG_RUN = 128           # from such runs on, block by block is as fast as a copy in float32
+    NUMBERED = 32            # elements that a copy moves in the time that one hash look-up takes
+    BRIEF = 4096             # up to so many elements the GIL is kept
 
 
 cdef Tensor checked_positions(Tensor index, Tensor x, int dim, Py_ssize_t size, str name):
-    """Positions in range, counted from the front, which a write to `x` does not change: the index
-    itself or a copy. Those of expanded dims are checked once. Raises: IndexError."""
+    """The index with all positions in range and counted from the front, in memory that writing to
+    `x` does not touch: the index itself, or a copy. Along expanded dims each position is checked
+    once. Raises: IndexError."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef Tensor once
@@ -44,7 +45,7 @@ cdef Tensor checked_positions(Tensor index, Tensor x, int dim, Py_ssize_t size, 
 
 
 cdef int walk_over(line_loop run, Tensor x, Tensor values, int dim, Tensor index) except -1:
-    """Runs a loop along all lines of `x` itself, after the positions were checked.
+    """Checks the positions, and then runs a loop along all lines of `x` itself.
 
     Raises: IndexError, RuntimeError.
     """
@@ -70,10 +71,10 @@ def write_along(Tensor x, Tensor values, int dim, Tensor index, bint adds):
 
 
 def write_slices(Tensor x, str name, Tensor values, int dim, Tensor index, bint adds):
-    """Writes slices, or a number, to `x` itself at the positions of a vector along a dim, or adds
-    them; half types are not added.
+    """Writes slices, or one number, to `x` itself at a vector of positions along a dim; or adds
+    them, which `add_half_slices` does for half types.
 
-    Raises: IndexError for positions out of range, which names `name`, RuntimeError.
+    name: the operation that error messages name. Raises: IndexError, RuntimeError.
     """
     cdef Py_ssize_t none[MAX_NDIM]
     cdef Tensor places
@@ -98,7 +99,7 @@ cdef inline bint is_half(Tensor x) noexcept:
 
 
 cdef Tensor slice_positions(Tensor places, Tensor x, int dim):
-    """The vector of positions along a dim expanded to the elements of the slices of `x` there."""
+    """A view of a vector of positions along a dim, expanded to the slices of `x` there."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef int d
@@ -109,26 +110,31 @@ cdef Tensor slice_positions(Tensor places, Tensor x, int dim):
 
 
 # ---- sums of half types --------------------------------------------------------------------------
+# A sum of half types is rounded once. So the slices that go to one position are added up together:
+# a hash table finds the distinct positions, and for each a linked list of the slices to add there.
 
 cdef struct HalfSlices:
-    const volatile int64_t* places
-    const char* values
-    char* x
-    int64_t* found                   # each position once
-    int64_t* numbers                 # which of these each is
-    int64_t* firsts                  # the values that are added there: the first of each position,
-    int64_t* lasts                   # the last,
-    int64_t* nexts                   # and after each the next, or -1
-    int64_t* table                   # of a power of 2 numbers, -1 where none is
-    size_t mask
+    const volatile int64_t* places   # (n): the position of each slice of values
+    const char* values               # (outer, n, inner)
+    char* x                          # (outer, size, inner)
+    int64_t* found                   # (count): the distinct positions, in the order of appearance
+    int64_t* numbers                 # (n): which of the distinct positions each one is
+    int64_t* firsts                  # (count): the first slice of values of each distinct position
+    int64_t* lasts                   # (count): the last one
+    int64_t* nexts                   # (n): the slice for the same position after this one, or -1
+    int64_t* table                   # (mask + 1): the hash table of indices in `found`, or -1
+    size_t mask                      # its size, a power of 2, less 1
     Py_ssize_t count, n, size, outer, inner
-    cast_loop cast
-    cast_loop back
-    bint failed
+    cast_loop cast                   # from the half type to float32
+    cast_loop back                   # and back
+    bint failed                      # a position was out of range
+
+
+cdef size_t GOLDEN_RATIO = 0x9E3779B97F4A7C15        # times 2**64: Fibonacci hashing
 
 
 cdef void number_positions(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Finds the different positions, and for each of them the values that go there, in order."""
+    """Finds the distinct positions, and for each of them the slices that go there, in order."""
     cdef HalfSlices* job = <HalfSlices*>context
     cdef int64_t place, number
     cdef size_t slot
@@ -140,7 +146,7 @@ cdef void number_positions(void* context, Py_ssize_t begin, Py_ssize_t end) noex
         if not 0 <= place < job.size:
             job.failed = True
             return
-        slot = (<size_t>place * <size_t>0x9E3779B97F4A7C15 >> 20) & job.mask
+        slot = (<size_t>place * GOLDEN_RATIO >> 20) & job.mask
         while job.table[slot] >= 0 and job.found[job.table[slot]] != place:
             slot = (slot + 1) & job.mask
         number = job.table[slot]
@@ -154,7 +160,7 @@ cdef void number_positions(void* context, Py_ssize_t begin, Py_ssize_t end) noex
 
 
 cdef void add_runs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Adds up the values of found positions [begin, end), in blocks that fit the L1 cache."""
+    """x += the values of the distinct positions [begin, end), in blocks that fit the L1 cache"""
     cdef HalfSlices* job = <HalfSlices*>context
     cdef float sums[BLOCK]
     cdef float added[BLOCK]
@@ -179,14 +185,15 @@ cdef void add_runs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 
 
 cpdef int add_half_slices(Tensor x, str name, Tensor values, int dim, Tensor index) except -1:
-    """Adds slices of a half type to those of `x` itself at the positions of a vector along a dim.
+    """Adds slices of a half type to those of `x` itself at a vector of positions along a dim.
 
-    The sums are rounded once: only the slices at these positions are in float32 meanwhile.
-    Raises: IndexError, RuntimeError.
+    Each sum is rounded once. Few positions: only the slices there are copied to float32, all in
+    one block (`add_by_gather`) or a block at a time (`add_runs`). Many: the whole tensor is.
+    name: the operation that error messages name. Raises: IndexError, RuntimeError.
     """
-    cdef Py_ssize_t n = index.numel_, room = 2, one = 1
+    cdef Py_ssize_t n = index.numel_, room = 2
     cdef HalfSlices job
-    cdef Tensor places, memory, found, numbers, part, sums
+    cdef Tensor places, memory, sums
     cdef int d
     if not 0 <= dim < x.ndim_ or index.ndim_ != 1 or values.type != x.type or not is_half(x):
         raise RuntimeError("add_half_slices: no slices that can be added")
@@ -226,9 +233,17 @@ cpdef int add_half_slices(Tensor x, str name, Tensor values, int dim, Tensor ind
         share(add_runs, &job, job.x, job.count, 1 + GRAIN // (job.outer * job.inner),
               values.numel_ <= BRIEF)
         return 0
-    values = packed_copy(values, FLOAT32)
-    numbers = new_view(memory, 1, &n, &one, <char*>job.numbers)
-    found = slice_positions(new_view(memory, 1, &job.count, &one, memory.data_pointer), x, dim)
+    return add_by_gather(x, name, packed_copy(values, FLOAT32), dim, &job, memory)
+
+
+cdef int add_by_gather(Tensor x, str name, Tensor values, int dim, HalfSlices* job,
+                       Tensor memory) except -1:
+    """Adds float32 slices to a copy in float32 of the slices at the distinct positions, which are
+    in `memory`, and writes the rounded sums back. For short runs, or where `x` has gaps."""
+    cdef Py_ssize_t one = 1
+    cdef Tensor numbers = new_view(memory, 1, &job.n, &one, <char*>job.numbers)
+    cdef Tensor vector = new_view(memory, 1, &job.count, &one, <char*>job.found)
+    cdef Tensor found = slice_positions(vector, x, dim), part, sums
     part = new_tensor(x.type, x.ndim_, found.dims)
     walk(line_of_gather(x.type), x, dim, found, part, False)
     sums = packed_copy(part, FLOAT32)
@@ -237,20 +252,20 @@ cpdef int add_half_slices(Tensor x, str name, Tensor values, int dim, Tensor ind
     return 0
 
 
-# ---- at positions in all elements ----------------------------------------------------------------
+# ---- at positions that count all elements row by row ---------------------------------------------
 
 cdef struct FlatPositions:
-    const volatile int64_t* places
-    int64_t* offsets
+    const volatile int64_t* places   # positions in the elements, row by row
+    int64_t* offsets                 # of these elements in memory, from the lowest one
     const Py_ssize_t* dims
     const Py_ssize_t* steps
     int ndim
-    Py_ssize_t first, numel
-    bint failed
+    Py_ssize_t first, numel          # the offset of the first element, and their number
+    bint failed                      # a position was out of range
 
 
 cdef void find_offsets(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The offsets in memory of elements whose positions count row by row."""
+    """offsets := the offsets in memory of the elements at `places`"""
     cdef FlatPositions* job = <FlatPositions*>context
     cdef Py_ssize_t i, offset, first = job.first
     cdef const volatile int64_t* places = job.places
@@ -286,8 +301,10 @@ cdef bint fits_flat(Tensor x, index, source, accumulate) except -1:
 
 
 cdef int put_flat(Tensor x, Tensor index, Tensor values, bint adds) except -1:
-    """Writes values to the elements of `x` at positions that count row by row, or adds them; only
-    for arguments that `fits_flat` accepts. Raises: IndexError."""
+    """Writes values to the elements of `x` at positions that count row by row, or adds them.
+
+    Only for arguments that `fits_flat` accepts. Raises: IndexError.
+    """
     cdef Py_ssize_t low = 0, high = 0, size = x.numel_, one = 1
     cdef Tensor places = checked_positions(flattened(index), x, 0, size, "put")
     cdef Tensor vector, offsets, whole
@@ -295,7 +312,7 @@ cdef int put_flat(Tensor x, Tensor index, Tensor values, bint adds) except -1:
     cdef int d
     if places.numel_ == 0:
         return 0
-    if adds and is_half(x):                  # what has gaps, in a copy
+    if adds and is_half(x):                  # in a packed copy if `x` has gaps
         whole = packed(x)
         add_half_slices(new_view(whole, 1, &size, &one, whole.data_pointer), "put",
                         flattened(values), 0, places)
@@ -319,8 +336,10 @@ cdef int put_flat(Tensor x, Tensor index, Tensor values, bint adds) except -1:
 
 
 def put_in_copy(Tensor x, index, source, accumulate):
-    """A copy of `x`, with its layout, to which the source is written or added as by `put`; None for
-    arguments that have to be converted or refused. Raises: IndexError."""
+    """A copy of `x`, in its layout, to which the source is written or added as by `put`.
+
+    None for arguments that have to be converted or refused. Raises: IndexError.
+    """
     cdef Tensor out
     if not fits_flat(x, index, source, accumulate):
         return None
@@ -353,7 +372,7 @@ def written_along(Tensor input, Tensor values, int dim, Tensor index, bint adds)
         check_index("scatter", input, dim, index)
         raise RuntimeError(f"scatter: values of shape {tuple(values.shape)} and {values.dtype} "
                            f"can't go to positions of shape {tuple(index.shape)} in {input.dtype}")
-    if half:                                 # else it is checked where it is written
+    if half:                                 # other dtypes: `written_copy` checks the index
         check_index("scatter", input, dim, index)
     if half and are_slices(input, index, dim):
         out = packed_copy(input, given)
@@ -367,14 +386,15 @@ def written_along(Tensor input, Tensor values, int dim, Tensor index, bint adds)
 
 
 cdef Tensor written_copy(line_loop run, Tensor x, Tensor values, int dim, Tensor index):
-    """A copy of `x` after a loop has run along all its lines. Raises: as `written_along`."""
+    """A copy of `x` along all lines of which a loop has run. Raises: as `written_along`."""
     cdef Tensor out = packed_copy(x, x.type), like = as_vector(out), y = as_vector(values)
     cdef Tensor places = index
     check_index("scatter", x, dim, index)
     if index.type != INT64:
         places = packed_copy(index, INT64)
     if not walk(run, like, dim, as_vector(places), y, True):
-        out = packed_copy(x, x.type)                         # again, with positions from the front
+        # a position was negative or out of range: begin again with all counted from the front
+        out = packed_copy(x, x.type)
         places = wrapped_positions(index, like.dims[dim], dim, "scatter")
         if not walk(run, as_vector(out), dim, as_vector(places), y, True):
             raise IndexError("scatter: the index was written after it was checked")

@@ -1,4 +1,4 @@
-"""Parsed index expressions for a batch of tensors."""
+"""Parsed index expressions of the examples of a batch, made to index the whole batch."""
 
 from tensorlib._core.index.keys cimport Index, is_indexed, n_index_dims, new_index
 

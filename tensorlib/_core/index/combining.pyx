@@ -1,7 +1,7 @@
-"""Products and extremes of elements at positions along a dim: the loops of a walk along lines
-(gather.pyx); and reductions of segments of a dim, which lie one after another.
+"""`scatter_reduce` by product, maximum or minimum, as loops for the walk along lines (gather.pyx);
+and reductions of the segments of a dim, which follow one another.
 
-NaN counts as the greatest and as the least value. Half types are combined in float32.
+A NaN makes a maximum and a minimum NaN. Half types are combined in float32.
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -19,7 +19,7 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed
 
 
-# Products of signed integers have the bits of unsigned ones, for which C says that they wrap.
+# Signed integers are multiplied as unsigned ones: they have the same bits, and C defines overflow.
 ctypedef fused combined:
     uint8_t
     uint16_t
@@ -50,11 +50,11 @@ cdef inline combined joined(combined a, combined b, Kind kind) noexcept nogil:
 cdef inline bint join(combined* x, const volatile int64_t* places, Py_ssize_t place_step,
                       Py_ssize_t size, Py_ssize_t along, Py_ssize_t x_step, char* y,
                       Py_ssize_t y_step, Py_ssize_t n, Kind kind) noexcept nogil:
-    """x[places[i], i] := it joined with y[i], in the order of i"""
+    """x[places[i], i] := joined(x[places[i], i], y[i]), in the order of i"""
     cdef Py_ssize_t i, place
     cdef combined* run
     if place_step == 0 and x_step == sizeof(combined) and y_step == sizeof(combined) and n > 0:
-        place = places[0]                    # a slice to one position
+        place = places[0]                    # the line is a contiguous slice at one position
         if not 0 <= place < size:
             return False
         run = <combined*>(<char*>x + place * along)
@@ -141,11 +141,11 @@ def combine_along(Tensor x, Tensor values, int dim, Tensor index, str reduce):
 
 
 # ---- segments of a dim ---------------------------------------------------------------------------
-# The elements of a segment are joined in their order, as where each is scattered to the position of
-# its segment, and so with the same bits.
+# The elements of a segment are joined in order, as if each were scattered to the position of its
+# segment: so both ways give the same bits.
 
 cdef enum:
-    FEW = 1 << 14                # elements that are worth a chunk of work, or to release the GIL
+    FEW = 1 << 14                # elements: a thread's least share, and up to so many keep the GIL
 
 KINDS = {"sum": SUM, "prod": PROD, "amax": AMAX, "amin": AMIN}
 
@@ -228,8 +228,10 @@ cdef bint find_offsets(int64_t* offsets, const int64_t* given, Py_ssize_t rows, 
 
 
 def segment_reduced(Tensor data, Tensor given, bint as_lengths, int axis, str kind, double first):
-    """The reductions of the segments of a dim; None for what is done elsewhere: other dtypes, and
-    lengths or offsets that do not fit."""
+    """The reductions of the segments of a dim, in float32 or float64.
+
+    None for other dtypes, and for lengths or offsets that do not fit: those the caller handles.
+    """
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t rows = 1, count, n_offsets
     cdef Segments p

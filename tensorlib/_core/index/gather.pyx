@@ -23,14 +23,14 @@ from tensorlib._core.base.pool import get_num_threads
 
 cdef enum:
     RELEASE_GIL = 16384      # elements from which on the GIL is released
-    SHORT = 16               # elements of a line from which on it is worth a call
-    PIECE = 128              # elements of a line along an outer dim: neighbours share cache lines
+    SHORT = 16               # elements: with fewer in the innermost dim, lines run along another
+    PIECE = 128              # elements of such lines at once, as neighbours share cache lines
 
 cdef str CHANGED = "gather: a position is out of bounds; the index was written after it was checked"
 
 cdef inline bint gather_row(const item* x, const volatile int64_t* places, size_t size, item* y,
                             Py_ssize_t n) noexcept nogil:
-    """y[i] := x[places[i]]; four positions are checked together. Negative ones are large."""
+    """y[i] := x[places[i]], checked by fours; as unsigned numbers, negative ones are too large"""
     cdef Py_ssize_t i = 0
     cdef size_t a, b, c, d
     while i + 4 <= n:
@@ -55,14 +55,14 @@ cdef bint gather_line(item* x, const volatile int64_t* places, Py_ssize_t place_
     """y[i] := x[places[i], i]"""
     cdef Py_ssize_t i, place
     if place_step == 0 and x_step == sizeof(item) and y_step == sizeof(item) and n > 0:
-        place = places[0]                    # a slice at one position
+        place = places[0]                    # the line is a contiguous slice at one position
         if not 0 <= place < size:
             return False
         memcpy(y, <char*>x + place * along, n * sizeof(item))
         return True
     if place_step == 1 and y_step == sizeof(item) and x_step == 0 and along == sizeof(item):
         return gather_row(x, places, <size_t>size, <item*>y, n)
-    if place_step == 1 and y_step == sizeof(item):       # known steps save a third of the time
+    if place_step == 1 and y_step == sizeof(item):       # constant steps save a third of the time
         for i in range(n):
             place = places[i]
             if not 0 <= place < size:
@@ -81,8 +81,8 @@ cdef inline bint scatter_add_row(number* x, const volatile int64_t* places, size
                                  const number* y, Py_ssize_t n) noexcept nogil:
     """x[places[i]] += y[i], in the order of i
 
-    Four that go to one place are added in a register: what is read where it was just written takes
-    three times as long.
+    Four values that go to one position are added in a register: to read an element back that was
+    only just written takes three times as long.
     """
     cdef Py_ssize_t i = 0
     cdef size_t a, b, c, d
@@ -115,7 +115,7 @@ cdef bint scatter_add_line(number* x, const volatile int64_t* places, Py_ssize_t
     cdef Py_ssize_t i, place
     cdef number* run
     if place_step == 0 and x_step == sizeof(number) and y_step == sizeof(number) and n > 0:
-        place = places[0]                    # a slice to one position
+        place = places[0]                    # the line is a contiguous slice at one position
         if not 0 <= place < size:
             return False
         run = <number*>(<char*>x + place * along)
@@ -157,13 +157,13 @@ cdef bint scatter_line(item* x, const volatile int64_t* places, Py_ssize_t place
     """x[places[i], i] := y[i], in the order of i"""
     cdef Py_ssize_t i, place
     if place_step == 0 and x_step == sizeof(item) and y_step == sizeof(item) and n > 0:
-        place = places[0]                    # a slice at one position
+        place = places[0]                    # the line is a contiguous slice at one position
         if not 0 <= place < size:
             return False
         memcpy(<char*>x + place * along, y, n * sizeof(item))
         return True
     if place_step == 1 and y_step == sizeof(item) and x_step == 0 and along == sizeof(item):
-        for i in range(n):                   # positions in a row
+        for i in range(n):
             place = places[i]
             if <size_t>place >= <size_t>size:
                 return False
@@ -187,7 +187,7 @@ cdef line_loop line_of_gather(int dtype) noexcept:
 
 
 cdef line_loop line_of_scatter(int dtype, bint adds) noexcept:
-    """The loop that writes, or adds, along a line; callers add half types in float32."""
+    """The loop that writes, or adds, along a line. Half types have no sums: callers cast them."""
     if adds and dtype == BOOL: return <line_loop>scatter_add_bools
     if adds and dtype == FLOAT32: return <line_loop>scatter_add_line[float]
     if adds and dtype == FLOAT64: return <line_loop>scatter_add_line[double]
@@ -203,33 +203,31 @@ cdef line_loop line_of_scatter(int dtype, bint adds) noexcept:
     return <line_loop>(scatter_add_line[uint64_t] if adds else scatter_line[uint64_t])
 
 
-# What a walk along lines needs: it runs without the GIL and reads no tensor.
+# All that a walk along lines reads, so that it needs no tensor and no GIL.
 cdef struct Lines:
     line_loop run
     char* x
     char* y
     const int64_t* places
-    Py_ssize_t size, along           # positions, and the bytes from one to the next in x
-    int ndim, inner                  # the number of dims, and the one of the lines
+    Py_ssize_t size, along           # elements of x along the dim, and the bytes between two
+    int ndim, inner                  # the number of dims, and the one along which the lines run
     Py_ssize_t dims[MAX_NDIM]
     Py_ssize_t place_steps[MAX_NDIM]     # elements
     Py_ssize_t x_steps[MAX_NDIM]         # bytes
     Py_ssize_t y_steps[MAX_NDIM]         # bytes
 
 
-# A walk that several threads share, which take parts of one dim: if it writes to `x`, not of the
-# indexed one, so that each element has one writer.
+# A walk that several threads share, each taking part of one dim. A walk that writes to `x` does not
+# share the indexed dim, so that no two threads write to the same element.
 cdef struct Sharing:
     const Lines* lines
-    int dim                          # that they share, or -1
+    int dim                          # the shared dim, or -1
     Py_ssize_t failed                # 1 once a position was out of range
 
 
-cdef bint walk(line_loop run, Tensor x, int dim, Tensor places, Tensor y, bint adds) except -1:
-    """Runs a loop along all lines; False, with part of it done, for a position out of range.
-
-    adds: it writes to `x`.
-    """
+cdef bint walk(line_loop run, Tensor x, int dim, Tensor places, Tensor y, bint writes) except -1:
+    """Runs a loop along all lines; False, with part of the work done, at a position out of range,
+    as negative ones are. writes: whether the loop writes to `x`."""
     cdef Py_ssize_t itemsize = ITEMSIZE[x.type], n = places.numel_, parts, grain, threads
     cdef Lines lines
     cdef Sharing sharing
@@ -251,10 +249,10 @@ cdef bint walk(line_loop run, Tensor x, int dim, Tensor places, Tensor y, bint a
             if lines.dims[d] > lines.dims[lines.inner]:
                 lines.inner = d
     sharing.lines, sharing.failed = &lines, 0
-    sharing.dim = dim_to_share(&lines, dim if adds else -1) if n >= RELEASE_GIL else -1
+    sharing.dim = dim_to_share(&lines, dim if writes else -1) if n >= RELEASE_GIL else -1
     parts = lines.dims[sharing.dim] if sharing.dim >= 0 else 1
     grain = 1 + GRAIN // (n // parts)
-    if sharing.dim == lines.inner:               # lines stay as long as there are threads for them
+    if sharing.dim == lines.inner:               # long lines are faster: a piece for each thread
         threads = get_num_threads()
         grain = max(grain, (parts + threads - 1) // threads)
     share(walk_share, &sharing, lines.x, parts, grain, n < RELEASE_GIL)
@@ -264,7 +262,7 @@ cdef bint walk(line_loop run, Tensor x, int dim, Tensor places, Tensor y, bint a
 cdef int dim_to_share(const Lines* lines, int but) noexcept:
     """The dim that threads share: the first whose size is at least half the largest.
 
-    Not `but`, along which elements are added to the same one; -1 if there is no other.
+    Never dim `but`; -1 if there is no other.
     """
     cdef Py_ssize_t most = 0
     cdef int d
@@ -291,7 +289,7 @@ cdef void walk_share(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 
 cdef bint walk_pieces(const Lines* lines) noexcept nogil:
-    """As `walk_lines`, but of lines along an outer dim a piece of each before the next piece."""
+    """As `walk_lines`, but lines along an outer dim are cut: first pieces of all, then the next."""
     cdef Lines part
     cdef int inner = lines.inner
     cdef Py_ssize_t left = lines.dims[inner]
@@ -355,7 +353,7 @@ cdef bint walk_lines(const Lines* lines) noexcept nogil:
 
 
 cdef bint in_range(Tensor positions, Py_ssize_t size) noexcept:
-    """Whether all of some packed int64 positions are in [0, size)."""
+    """Whether all positions, packed int64, are in [0, size)."""
     cdef Bounds bounds
     bounds.values, bounds.size = <const int64_t*>positions.data_pointer, size
     bounds.signs = 0
@@ -381,7 +379,9 @@ cdef void find_signs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 
 cdef Tensor wrapped_positions(Tensor x, Py_ssize_t size, Py_ssize_t dim, str name=None):
-    """A copy of the positions counted from the front. Raises: IndexOutOfRange, which names `name`.
+    """A packed int64 copy of positions, with negative ones counted from the front.
+
+    name: the operation that the message names. Raises: IndexOutOfRange.
     """
     cdef Tensor out = packed_copy(x, INT64)
     cdef int64_t* values = <int64_t*>out.data_pointer
@@ -411,14 +411,15 @@ cpdef int check_positions(str name, index) except -1:
 
 
 def positions(str name, Tensor x, int dim, Tensor index, bint copy=True):
-    """A packed copy of the index, counted from the front. Raises IndexError, RuntimeError.
+    """A packed copy of the index, with all positions in range and counted from the front.
 
-    Without `copy` the index itself if it is of int64, its positions neither counted nor checked.
+    Without `copy` an int64 index is returned as it is, its positions unchecked.
+    Raises: IndexError, RuntimeError.
     """
     cdef Tensor like = as_vector(x)
     check_index(name, x, dim, index)
     if not copy and index.type == INT64:
-        return index                         # `take_along` checks their range
+        return index                         # `walk_positions` checks their range
     return wrapped_positions(index, like.dims[dim], dim, name)
 
 
@@ -452,10 +453,10 @@ cdef int check_index(str name, Tensor x, int dim, Tensor index) except -1:
 
 cdef int walk_positions(line_loop run, Tensor x, int dim, Tensor places, Tensor y,
                         bint adds) except -1:
-    """Runs a loop along all lines of positions that count from either end. Raises: IndexError.
+    """Runs a loop along all lines, at positions that count from either end. Raises: IndexError.
 
-    The first walk stops at a negative position: then all are wrapped, and it begins again, from
-    zeros if it adds.
+    The first walk stops at a negative position. Then all positions are counted from the front, and
+    the walk begins again; `adds`: on zeros.
     """
     if walk(run, x, dim, places, y, adds):
         return 0
@@ -484,7 +485,7 @@ def add_along(Tensor values, shape, int dim, Tensor index):
     cdef int ndim = parse_shape("gather", shape, dims)
     cdef int given = values.type
     cdef bint half = given == FLOAT16 or given == BFLOAT16
-    cdef int dtype = FLOAT32 if half else given              # halves are rounded once, at the end
+    cdef int dtype = FLOAT32 if half else given              # so that sums are rounded once
     cdef Tensor out = new_tensor(dtype, ndim, dims), places
     places = positions("gather", out, dim, index, False)
     if not same_shape(values, places):

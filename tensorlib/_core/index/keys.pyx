@@ -6,10 +6,9 @@ gives positions in dims of that view (masks, integer tensors, arrays and lists).
 reads) and `put` (which writes or adds, as PyTorch's index_put) then apply it, also to another
 tensor of the same shape, as a gradient does.
 
-Where PyTorch and NumPy differ: an int, also as a 0-d tensor, is basic, as in PyTorch; a list with
-a sequence in it is a tuple, as in PyTorch (`as_parts`), and else one array of positions or a mask;
-slices may step backwards, as in NumPy. A uint8 tensor is a mask, as in PyTorch; in NumPy it holds
-positions.
+Where PyTorch and NumPy differ, PyTorch is followed: an int, or a 0-d tensor of one, is basic; a
+list with a sequence in it is a tuple (`as_parts`), other lists are positions or a mask; a uint8
+tensor is a mask. But slices may step backwards, as in NumPy.
 
 All of it is outside autograd, and `values` have the tensor's dtype.
 """
@@ -54,10 +53,10 @@ cnp.import_array()
 cdef object WHOLE = slice(None)
 
 
-# ---- any key ----------------------------------------------------------------------------------
+# ---- any key -------------------------------------------------------------------------------------
 
 @cython.auto_pickle(False)
-@cython.no_gc                       # neither by pickling nor by gc.get_referents
+@cython.no_gc                       # so that gc.get_referents does not lead to its tensors
 cdef class Index:
     """A parsed index expression."""
 
@@ -86,8 +85,9 @@ cdef Index new_index():
 
 
 cpdef Index parse(Tensor x, object key):
-    """The parsed key; positions and masks are checked and copied, the view is made when applied.
+    """The parsed key, for tensors of the shape of `x`. Positions and masks are checked and copied.
 
+    `used` and `dim` count dims of `x`, `place` those of the view that the basic part gives.
     Raises: IndexError, TypeError for what is not an index.
     """
     cdef Index index = new_index()
@@ -96,10 +96,10 @@ cpdef Index parse(Tensor x, object key):
     cdef Kind kind
     cdef Py_ssize_t used = 0, dim = 0, place = 0
     cdef int d
-    cdef bint advanced = False, rest = False
+    cdef bint advanced = False, rest = False        # rest: an ellipsis was seen
     for given in (key if type(key) is tuple else (key,)):
         kind = kind_of(given)
-        if kind == ELLIPSIS and rest:               # a second one stands for no dims
+        if kind == ELLIPSIS and rest:               # a second ellipsis stands for no dims
             continue
         rest |= kind == ELLIPSIS
         if kind == ADVANCED:
@@ -252,7 +252,7 @@ cdef tuple broadcast_positions(list positions):
     try:
         for one in found:
             ndim = broadcast_shapes("index", ndim, dims, one.ndim_, one.dims, joined)
-            for d in range(ndim):        # copied, since with more dims each moves
+            for d in range(ndim):        # not in place, since a shape with more dims shifts them
                 dims[d] = joined[d]
     except RuntimeError:
         raise IndexError(
@@ -265,7 +265,7 @@ cdef tuple broadcast_positions(list positions):
     return tuple(positions)
 
 
-# ---- applying a parsed key --------------------------------------------------------------------
+# ---- applying a parsed key -----------------------------------------------------------------------
 
 cdef bint is_indexed(Index index, int d):
     """Whether a dim of the view has positions, or is one of the mask."""
@@ -336,8 +336,8 @@ cdef Index with_positions(Index index, int ndim):
 
 
 cdef int apply(Tensor view, Index index, Tensor y, Move kind) except -1:
-    """Moves elements between the indexed ones of the view and `y`, which has the shape of the
-    result, and whose index dims have a uniform step."""
+    """Moves elements between the view, at the index, and `y`, which has the shape of the result
+    and whose index dims are one step apart (`uniform_step`)."""
     cdef Py_ssize_t itemsize = ITEMSIZE[view.type], step
     cdef int n_index = n_index_dims(index), d, k, own, rest = 0
     cdef int order[MAX_NDIM]             # of whole dims in y's memory, from the outermost inwards
@@ -376,14 +376,14 @@ cdef int apply(Tensor view, Index index, Tensor y, Move kind) except -1:
     return move(&walk, kind, view.type)
 
 
-cdef TileProgram choosing = TileProgram(3, [("where", (0, 1, 2))], boolean_inputs=[0])
+cdef TileProgram where_program = TileProgram(3, [("where", (0, 1, 2))], boolean_inputs=[0])
 
 
 cdef int put_where(Tensor x, Tensor mask, Tensor value) except -1:
-    """x := value where the mask is true, which has the shape of `x`"""
+    """x := value where the mask, of the shape of `x`, is true"""
     cdef PyObject* inputs[3]
     inputs[0], inputs[1], inputs[2] = <PyObject*>mask, <PyObject*>value, <PyObject*>x
-    return run_program(choosing.at(x.type), inputs, x)
+    return run_program(where_program.at(x.type), inputs, x)
 
 
 cdef int check_fits(Index index, Tensor view) except -1:
@@ -405,7 +405,7 @@ cdef int check_fits(Index index, Tensor view) except -1:
 
 
 cdef int dim_of_vector(Index index) noexcept:
-    """The dim of the positions of a key that has but one vector of them; -1 for other keys."""
+    """The dim of the one vector of positions that is a key's advanced part; -1 for other keys."""
     cdef int d, found = -1
     if index.positions is None or index.mask is not None:
         return -1
@@ -418,7 +418,7 @@ cdef int dim_of_vector(Index index) noexcept:
 
 
 cdef Tensor laid_as_read(Tensor out, Tensor view, Index index):
-    """New memory for picked elements in the order that PyTorch gives them (`order_as_read`)."""
+    """`out`, or its memory with the strides that PyTorch gives the result (`order_as_read`)."""
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef Py_ssize_t step
     cdef int n_index = n_index_dims(index), d, rest = 0
@@ -454,8 +454,8 @@ cpdef Tensor take(Tensor x, Index index):
 cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1:
     """Writes values, broadcast, to the elements at a parsed key; with `accumulate` adds them.
 
-    Of values for the same element the last one stays, or all are added in order. Values that share
-    memory with `x` count as they were before.
+    Where several values go to one element the last one stays, or all are added in order. Values
+    that share memory with `x` are read before it is written.
     """
     cdef Tensor view = basic_view(x, index.basic), y, wide
     cdef Py_ssize_t dims[MAX_NDIM]
@@ -466,7 +466,7 @@ cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1:
     ndim = result_dims(view, index, dims)
     require_writable(x)
     if accumulate and (x.type == FLOAT16 or x.type == BFLOAT16):
-        # sums of halves are rounded once, at the end
+        # in float32, so that each sum is rounded once
         d = dim_of_vector(index)
         y = expanded(values, ndim, dims) if d >= 0 else None
         if y is not None:
@@ -488,11 +488,11 @@ cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1:
     if not accumulate and n_index and values.numel_ == 1:
         if index.mask is not None and index.mask.ndim_ == view.ndim_:
             return put_where(view, index.mask, expanded(values, 0, dims))
-        # one block of the other dims, so that whole runs of it are moved
+        # one copy of the value over the dims taken whole, so that runs of it are moved
         for d in range(ndim):
             block[d] = 1 if index.result_dim <= d < index.result_dim + n_index else dims[d]
         y = expanded(packed_copy(expanded(values, ndim, block), values.type), ndim, dims)
-    elif accumulate and not y.packed or n_index and (       # of which whole runs are added
+    elif accumulate and not y.packed or n_index and (       # sums are taken of contiguous runs
             not uniform_step(n_index, y.dims + index.result_dim, y.steps + index.result_dim,
                              &step)):
         y = packed_copy(y, y.type)

@@ -25,8 +25,8 @@ cdef Tensor with_last(Tensor x, int dim):
 def ranked_along(Tensor input, dim, k, bint descending):
     """The k least (or greatest) elements of each row along a dim, in order, and their positions.
 
-    k: None for all. The result is None for what is not supported here: more than RANKED elements,
-    bools, and arguments that have to be converted or refused.
+    k: None for all. The result is None for what the caller does in another way: more than RANKED
+    elements, bools, and arguments that have to be converted or refused.
     """
     cdef Tensor x, places, values
     cdef Py_ssize_t dims[MAX_NDIM]
@@ -50,7 +50,7 @@ def ranked_along(Tensor input, dim, k, bint descending):
         return new_tensor(input.type, input.ndim_, dims), new_tensor(INT64, input.ndim_, dims)
     if not 0 < count <= RANKED:
         return None
-    x = with_last(input, <int>along)         # a tensor of its own, whose memory stays
+    x = with_last(input, <int>along)         # a view, which keeps the memory while others run
     places = places_of(x, descending, ALL if k is None else FIRST, count)[0]
     values = new_tensor(x.type, places.ndim_, places.dims)
     if not walk(line_of_gather(x.type), x, x.ndim_ - 1, places, values, False):

@@ -16,14 +16,15 @@ from tensorlib._core.tiles.copies cimport packed
 
 
 cdef enum:
-    ROWS = 16                # rows that are taken together if they share cache lines,
-    TOGETHER = 4             # and if they don't
+    ROWS = 16                # rows that are done together if they share cache lines
+    TOGETHER = 4             # rows that are done together if they don't
 
 cdef struct Slices:
     const char* x
-    const int64_t* places            # which were checked, and which nobody else writes
-    char* y
-    Py_ssize_t outer, count, run, size
+    const int64_t* places            # checked positions, which nobody else can write to
+    char* y                          # (outer, count), runs
+    Py_ssize_t outer, count
+    Py_ssize_t run, size             # bytes of a slice's contiguous run, and of an element
     Py_ssize_t outer_step, step      # of x, in bytes
 
 
@@ -59,8 +60,8 @@ cdef void take_strided(const item* x, const Slices* job, item* y, Py_ssize_t beg
 
 
 cdef void copy_slices(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """y := the runs of bytes at all positions of the outer slices [begin, end), or if there is but
-    one slice, at positions [begin, end) of it"""
+    """y := the runs at all positions of rows [begin, end); of a single row those at positions
+    [begin, end)"""
     cdef const Slices* job = <const Slices*>context
     cdef const int64_t* places = job.places
     cdef Py_ssize_t i, run = job.run, step = job.step, first = 0, last = 1, rows = 1
@@ -104,8 +105,10 @@ cdef void copy_slices(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
 
 
 cdef bint has_slices(Tensor x, int dim, Py_ssize_t* outer_step) noexcept:
-    """Whether the slices along a dim are contiguous, and those of the dims before it at equal
-    distances, which `outer_step` is set to: 0 for one."""
+    """Whether each slice along a dim is contiguous, and the dims before it can be walked as one.
+
+    Sets `outer_step` to the step of these, in elements; 0 if there is only one slice.
+    """
     cdef Py_ssize_t run = 1, further = 0
     cdef bint first = True
     cdef int d
@@ -115,7 +118,7 @@ cdef bint has_slices(Tensor x, int dim, Py_ssize_t* outer_step) noexcept:
             return False
         run *= x.dims[d]
     for d in range(dim - 1, -1, -1):
-        if x.dims[d] == 1:           # its step does not matter
+        if x.dims[d] == 1:           # the step of a single element does not matter
             continue
         if first:
             outer_step[0] = x.steps[d]

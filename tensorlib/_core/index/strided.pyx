@@ -1,8 +1,8 @@
 """Moves of elements between strided memory of one dtype: copies, gathers and scatters.
 
 `move` does them all. It visits positions in x (given by indices, by a mask, or in order) and for
-each of them the remaining dims, and moves an element or a contiguous run either way. All of its
-arguments have been checked before, and lie where nobody else can write to them.
+each of them the remaining dims, and moves an element or a contiguous run either way. Its callers
+have checked the arguments, and hold them where nobody else can write to them.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -25,16 +25,16 @@ cdef enum:
     CHUNK = 4096                     # positions whose byte offsets are kept at once: 32 KiB
     RELEASE_GIL = 1 << 16            # bytes from which on the GIL is released
     GRAIN = 1 << 16                  # bytes that a thread takes at once: 5 to 10 us
-    LEAST_RUN = 8                    # bytes of a run that take as long as fewer
-    LEAST_LINE = 8                   # items of a line from which on it is worth a call
+    LEAST_RUN = 8                    # bytes: moving a shorter run takes as long as one of so many
+    LEAST_LINE = 8                   # items of the shortest line that is worth a call of its own
+    NEAR = 1024                      # bytes of the buffer between two lines with gaps
 
-# Moves n runs of a walk between x at the byte offsets and y in steps. The element type is the
-# loop's own.
+# Moves n runs of a walk between x, at the byte offsets, and y, where they are `y_step` apart.
 ctypedef void (*mover)(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
                        const Walk* walk) noexcept nogil
 
 
-# ---- movers -----------------------------------------------------------------------------------
+# ---- movers --------------------------------------------------------------------------------------
 
 cdef void take_items(item* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
                      const Walk* walk) noexcept nogil:
@@ -69,7 +69,7 @@ cdef void put_runs(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
 cdef inline void copy_line(const char* x, Py_ssize_t x_step, char* y, Py_ssize_t y_step,
                            const Walk* walk) noexcept nogil:
     """y := x, a line of items; if neither is contiguous, by way of a buffer"""
-    cdef char near[1024]
+    cdef char near[NEAR]
     cdef Py_ssize_t size = ITEMSIZE[walk.dtype], done = 0, n
     if y_step == size:
         find_gather(walk.dtype)(x, x_step, y, walk.line)
@@ -78,7 +78,7 @@ cdef inline void copy_line(const char* x, Py_ssize_t x_step, char* y, Py_ssize_t
         find_scatter(walk.dtype)(x, y, y_step, walk.line)
         return
     while done < walk.line:
-        n = min(1024 // size, walk.line - done)
+        n = min(NEAR // size, walk.line - done)
         find_gather(walk.dtype)(x + done * x_step, x_step, near, n)
         find_scatter(walk.dtype)(near, y + done * y_step, y_step, n)
         done += n
@@ -124,7 +124,7 @@ cdef void or_runs(char* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
 
 
 cdef mover mover_of(Move kind, Py_ssize_t run, int dtype) noexcept:
-    """The loop of a move. Half types are added by the caller in float32: they have none here."""
+    """The loop of a move. Half types have no sums: callers cast them."""
     if kind == TAKE:
         if run == 1: return <mover>take_items[uint8_t]
         if run == 2: return <mover>take_items[uint16_t]
@@ -142,7 +142,7 @@ cdef mover mover_of(Move kind, Py_ssize_t run, int dtype) noexcept:
     if dtype == BOOL: return <mover>or_runs
     if dtype == FLOAT32: return <mover>add_runs[float]
     if dtype == FLOAT64: return <mover>add_runs[double]
-    if dtype == COMPLEX64: return <mover>add_runs[float]          # a run is of whole numbers
+    if dtype == COMPLEX64: return <mover>add_runs[float]          # real and imaginary parts alike
     if dtype == COMPLEX128: return <mover>add_runs[double]
     if ITEMSIZE[dtype] == 1: return <mover>add_runs[uint8_t]
     if ITEMSIZE[dtype] == 2: return <mover>add_runs[uint16_t]
@@ -150,7 +150,7 @@ cdef mover mover_of(Move kind, Py_ssize_t run, int dtype) noexcept:
     return <mover>add_runs[uint64_t]
 
 
-# ---- the walk over positions and dims ---------------------------------------------------------
+# ---- the walk over positions and dims ------------------------------------------------------------
 
 cdef void start(Walk* walk, char* x, char* y) noexcept:
     """A walk with one position and no dims yet."""
@@ -165,7 +165,7 @@ cdef void start(Walk* walk, char* x, char* y) noexcept:
 
 
 cdef void add_dim(Walk* walk, Py_ssize_t size, Py_ssize_t x_step, Py_ssize_t y_step) noexcept:
-    """The next inner dim; it is joined with the one before where both sides allow."""
+    """Adds an inner dim, which is merged with the last one where the steps of both sides allow."""
     cdef int last = walk.ndim - 1
     if size == 1:
         return
@@ -186,7 +186,7 @@ cdef struct Job:
 
 
 cdef bint spans_cache_lines(const Walk* walk, int d) noexcept:
-    """Whether each item of a line along `d` is in another cache line, on both sides."""
+    """Whether the items of a line along `d` are all in different cache lines, on both sides."""
     return magnitude(walk.x_steps[d]) >= LINE and magnitude(walk.y_steps[d]) >= LINE
 
 
@@ -195,7 +195,10 @@ cdef inline Py_ssize_t magnitude(Py_ssize_t x) noexcept:
 
 
 cdef int move(Walk* walk, Move kind, int dtype) except -1:
-    """Moves all elements of a walk. Large work releases the GIL; threads share TAKE alone."""
+    """Moves all elements of a walk. Large work releases the GIL.
+
+    Threads share reads only: several positions may name one element, whose writes keep their order.
+    """
     cdef Py_ssize_t itemsize = ITEMSIZE[dtype], total = walk.n, each, grain, threads
     cdef int d, last = walk.ndim - 1
     cdef Job job
@@ -209,7 +212,7 @@ cdef int move(Walk* walk, Move kind, int dtype) except -1:
         walk.ndim -= 1
         last -= 1
     if walk.n_indices == 0 and walk.mask == NULL and last >= 0:
-        # the innermost dim as positions in order
+        # without indices or a mask the innermost dim left gives the positions
         walk.n = walk.dims[last]
         walk.x_step = walk.x_steps[last]
         walk.y_step = walk.y_steps[last]
@@ -219,7 +222,7 @@ cdef int move(Walk* walk, Move kind, int dtype) except -1:
     if kind != ADD and last >= 0 and walk.run == itemsize and walk.dims[last] >= LEAST_LINE and (
             walk.y_steps[last] == itemsize or walk.n_indices or walk.mask != NULL) and not (
             walk.y_step == itemsize and walk.n >= LEAST_LINE and spans_cache_lines(walk, last)):
-        # a line of the innermost dim at once for each position
+        # for each position, one call moves a line along the innermost dim
         job.loop = take_lines if kind == TAKE else put_lines
         walk.line, walk.line_step, walk.dtype = walk.dims[last], walk.x_steps[last], dtype
         walk.y_line_step = walk.y_steps[last]
@@ -229,14 +232,14 @@ cdef int move(Walk* walk, Move kind, int dtype) except -1:
     grain = 1 + GRAIN // each
     if kind != TAKE or walk.mask != NULL:
         grain = walk.n
-    elif walk.ndim and walk.y_step == walk.run:      # in long pieces of rows
+    elif walk.ndim and walk.y_step == walk.run:      # the rows of y are contiguous: keep them long
         threads = get_num_threads()
         grain = max(grain, (walk.n + threads - 1) // threads)
     return share(run, &job, walk.x, walk.n, grain, times(total, itemsize) < RELEASE_GIL)
 
 
 cdef void run(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Moves the elements of the positions [begin, end); with a mask these are all."""
+    """Moves the elements at positions [begin, end); with a mask these are always all of them."""
     cdef const Walk* walk = (<Job*>context).walk
     cdef mover loop = (<Job*>context).loop
     cdef Py_ssize_t offsets[CHUNK]
@@ -294,16 +297,16 @@ cdef void index_offsets(const Walk* walk, Py_ssize_t begin, Py_ssize_t n,
 
 cdef Py_ssize_t true_offsets(const char* mask, Py_ssize_t at, Py_ssize_t step,
                              Py_ssize_t* offsets, Py_ssize_t n) noexcept nogil:
-    """Writes the byte offsets of the next n true bytes; the place after the last of them."""
+    """Writes the byte offsets of the next n true bytes. Returns the place after the last one."""
     cdef Py_ssize_t found = 0
     while found < n:
         offsets[found] = at * step
-        found += mask[at]      # no branch: masks are hard to predict
+        found += mask[at]      # no branch, as one that depends on a mask is hard to predict
         at += 1
     return at
 
 
-# ---- whole tensors ----------------------------------------------------------------------------
+# ---- whole tensors -------------------------------------------------------------------------------
 
 cdef Tensor expanded(Tensor x, int ndim, const Py_ssize_t* dims):
     """A view of `x` broadcast to a shape, or None if it does not broadcast to it.
@@ -338,14 +341,14 @@ cdef int require_writable(Tensor x) except -1:
 
 cdef inline bint lies_within(Py_ssize_t a, Py_ssize_t b, Py_ssize_t size_a,
                              Py_ssize_t size_b) noexcept:
-    """Whether a dim with step a is to lie within one with step b: of 0 nothing is known."""
+    """Whether a dim of step a must lie within one of step b. Step 0 says nothing about order."""
     return 0 < a < b or a == b > 0 and size_b > size_a
 
 
 cdef void order_as_read(int ndim, const Py_ssize_t* dims, int first, int count,
                         Py_ssize_t* steps) noexcept:
-    """As PyTorch: whole dims are in the order of their steps, and those of positions in order; they
-    stay where they are beside others, with whose order nothing says how they compare."""
+    """PyTorch's insertion sort of dims by step, in which pairs without an order do not move: the
+    dims of positions, whose step is 0, keep their order, and stay where they are beside others."""
     cdef int order[MAX_NDIM]             # from the innermost outwards
     cdef int d, k, at, a, b
     cdef Py_ssize_t span = 1

@@ -1,9 +1,9 @@
-"""Attention by tiles: no more scores are held than those of one tile of queries and keys.
+"""Attention by tiles: only the scores of one tile of queries and keys are held at a time.
 
-Rows of heads are read where they lie, in a tensor of all heads beside each other, say, and results
-are laid out as the queries, keys and values are: neither is copied to be split into heads. Tiles
-meet keys and values as panels (`products`), which are packed once for all queries of a head.
-Outside autograd.
+The rows of a head are read where they lie, for instance in a tensor that has all heads side by
+side, and results get the layout of the queries, keys and values: nothing is copied to split it into
+heads. Keys and values are packed into panels (`products`) once for all queries of a head. Outside
+autograd.
 
 Source: Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness",
 NeurIPS 2022; Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018.
@@ -28,9 +28,9 @@ from math import prod
 
 cdef enum:
     ROWS = 64            # queries of a tile
-    COLS = 128           # keys of a tile, or ROWS where later ones are masked
-    MANY = 8             # heads from which on each is one piece of work
-    KEPT = 1 << 21       # bytes of panels of a head that are kept for all of its queries
+    COLS = 128           # keys of a tile; ROWS with a causal mask
+    MANY = 8             # heads: from so many on each is one piece of work
+    KEPT = 1 << 21       # bytes: up to so many, the panels of a head are kept for all its queries
 
 ctypedef void (*online_fn)(char* s, const char* mask, Py_ssize_t mask_row, Py_ssize_t mask_col,
                            double scale, char* top, char* total, char* factor, Py_ssize_t rows,
@@ -62,14 +62,14 @@ find_pairs("attention", ("slopes",), <void**>slopes)
 
 ctypedef struct Rows:                # of all heads
     char* at
-    Py_ssize_t outer, inner          # bytes between heads: of the last dim of heads, of all others
+    Py_ssize_t outer, inner          # bytes between heads: along the first dims, along the last
     Py_ssize_t row                   # elements between rows
 
 ctypedef struct Work:
     int dtype
-    Py_ssize_t item, heads, inner    # inner: the heads of the last dim of heads
-    Py_ssize_t queries, width, depth                     # depth: of the values
-    Py_ssize_t keys, cols            # those that are not masked, and how many are a tile
+    Py_ssize_t item, heads, inner    # inner: the size of the last dim of heads
+    Py_ssize_t queries, width, depth                     # width of the keys, depth of the values
+    Py_ssize_t keys, cols            # keys that some query sees, and those of a tile
     Rows q, k, v, y, g, dq, dk, dv
     char* logs
     char* mask                       # NULL, or with steps in elements
@@ -77,11 +77,11 @@ ctypedef struct Work:
     double scale
     bint causal, failed
 
-# The panels of the keys and values of a head, of all tiles or of the last one that was asked for.
+# The panels of the keys and values of a head: those of all its tiles, or of the last tile.
 ctypedef struct Panels:
     char* at
-    Py_ssize_t head, last            # whose they are, and the last tile that was packed, or -1
-    Py_ssize_t keys, values, tile    # elements of those of a tile: of each, and of all
+    Py_ssize_t head, last            # the head, and its last tile that was packed, or -1
+    Py_ssize_t keys, values, tile    # elements of a tile's panels: of keys, of values, of both
     bint kept, backward
 
 
@@ -121,8 +121,8 @@ cdef inline void multiply(const Work* w, const char* a, Py_ssize_t a_row, Py_ssi
 # ---- panels of keys and values -------------------------------------------------------------------
 
 cdef size_t plan_panels(const Work* w, Panels* panels, bint backward) noexcept nogil:
-    """How many bytes they take. Those of a tile are the keys turned, then the values; backward the
-    values turned, and then the keys as they are."""
+    """The bytes that the panels take. A tile has the transposed keys and the values; backward the
+    transposed keys, the transposed values and the keys."""
     panels.backward, panels.head = backward, -1
     panels.keys = panels_size(w.width, COLS)
     panels.values = panels_size(w.depth, COLS) if backward else panels_size(COLS, w.depth)
@@ -134,8 +134,8 @@ cdef size_t plan_panels(const Work* w, Panels* panels, bint backward) noexcept n
 
 cdef char* panels_of(const Work* w, Panels* panels, Py_ssize_t head, Py_ssize_t col,
                      Py_ssize_t cols) noexcept nogil:
-    """The panels of the tile of keys from `col` on: packed now, unless that was done. The tiles of
-    a head are asked for in order, for each of its queries."""
+    """The panels of the tile of keys from `col` on, packed unless they have been. For each tile of
+    queries, the tiles of a head are asked for in order."""
     cdef Py_ssize_t tile = col // w.cols
     cdef char* p = panels.at + (tile * panels.tile * w.item if panels.kept else 0)
     cdef char* keys = rows_at(w, &w.k, head, col)
@@ -158,7 +158,7 @@ cdef char* panels_of(const Work* w, Panels* panels, Py_ssize_t head, Py_ssize_t 
 # ---- forward -------------------------------------------------------------------------------------
 
 cdef void forward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Tiles of queries [begin, end), those of a head one after the other"""
+    """Computes the tiles of queries [begin, end), numbered head by head."""
     cdef Work* w = <Work*>context
     cdef Panels panels
     cdef Py_ssize_t tiles = tiles_of(w.queries, ROWS), piece
@@ -208,17 +208,17 @@ cdef void forward_tile(const Work* w, Py_ssize_t head, Py_ssize_t row, char* sco
 
 # ---- backward ------------------------------------------------------------------------------------
 
-# What a tile of queries needs beside the panels of keys and values.
+# What a tile of queries needs besides the panels of keys and values.
 ctypedef struct Tile:
     char* p                          # (rows, cols): probabilities
-    char* dp                         # and their gradients
-    char* d                          # of each row the sum of g * y
-    char* q                          # panels of the queries, and of g
+    char* dp                         # (rows, cols): the gradients of the probabilities
+    char* d                          # (rows): the sum of g * y
+    char* q                          # the panels of the queries, and of g
     char* g
 
 
 cdef void backward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """All tiles of heads, in order"""
+    """Computes the gradients of the heads [begin, end), tile by tile in order."""
     cdef Work* w = <Work*>context
     cdef Panels panels
     cdef Tile tile
@@ -288,7 +288,7 @@ cdef bint same_lead(Tensor a, Tensor b) noexcept:
 
 
 cdef int check_heads(Tensor q, Tensor k, Tensor v) except -1:
-    """Raises RuntimeError unless they have 2 dims or more, the same heads and a dtype of floats."""
+    """Raises: RuntimeError unless all have at least 2 dims, the same heads and a floating dtype."""
     cdef Tensor x
     for given in (q, k, v):
         x = <Tensor>given
@@ -302,8 +302,8 @@ cdef int check_heads(Tensor q, Tensor k, Tensor v) except -1:
 
 cdef int begin(Work* w, Tensor q, Tensor k, Tensor v, Tensor mask, bint causal,
                double scale) except -1:
-    """Takes (*, L, E), (*, S, E) and (*, S, V) in rows, all dims * being heads, and a mask
-    (heads, L, S) of any strides. Raises: RuntimeError."""
+    """Describes (*, L, E), (*, S, E) and (*, S, V), whose rows are contiguous and whose dims * are
+    heads; and a mask (heads, L, S) of any strides. Raises: RuntimeError."""
     cdef int d
     w.heads = 1
     for d in range(q.ndim_ - 2):
@@ -330,7 +330,8 @@ cdef int begin(Work* w, Tensor q, Tensor k, Tensor v, Tensor mask, bint causal,
 
 
 cdef bint lies_in_rows(Tensor x) noexcept:
-    """Whether rows are contiguous and do not overlap, and all dims of heads but one are one."""
+    """Whether rows are contiguous and do not overlap, and all dims of heads but the last can be
+    walked as one."""
     cdef int d, last = x.ndim_ - 1
     if x.packed:
         return True
@@ -343,7 +344,7 @@ cdef bint lies_in_rows(Tensor x) noexcept:
 
 
 cdef Tensor in_rows(Tensor x):
-    """`x`, or a copy whose rows can be worked on where they lie."""
+    """`x` if it `lies_in_rows`, else a copy that does."""
     return x if lies_in_rows(x) else packed_copy(x, x.type)
 
 
@@ -353,7 +354,7 @@ cdef Rows rows_of(Tensor x) noexcept:
     cdef Py_ssize_t item = 4 if x.type == FLOAT32 else 8, length
     cdef int d = x.ndim_ - 2
     rows.at = x.data_pointer
-    if x.packed:           # where the strides of dims of one element say nothing
+    if x.packed:           # the strides of its dims of size 1 may be anything
         length = x.dims[d] * x.dims[d + 1] * item
         rows.row, rows.inner = x.dims[d + 1], length
         rows.outer = length * x.dims[d - 1] if d else 0
@@ -365,7 +366,7 @@ cdef Rows rows_of(Tensor x) noexcept:
 
 
 cdef Tensor new_as(Tensor x):
-    """A tensor of the sizes of `x` that lies as it does, in rows."""
+    """A tensor with the sizes and the layout of `x`, in rows."""
     cdef Tensor y = new_arranged_as(x, x.type)
     return y if lies_in_rows(y) else new_like(x, x.type)
 
@@ -386,8 +387,8 @@ cdef int run(Work* w, range_fn fn, Py_ssize_t pieces, Py_ssize_t grain) except -
 
 
 def attention(Tensor q, Tensor k, Tensor v, Tensor mask or None, bint causal, double scale):
-    """The result (*, L, V), laid out as the queries where V is E, and the logarithms of the sums of
-    exponentials (*, L)."""
+    """The result (*, L, V), in the layout of the queries if V = E; and for each query the logarithm
+    of the sum of exponentials, (*, L)."""
     cdef Work w
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t tiles
@@ -411,7 +412,7 @@ def attention(Tensor q, Tensor k, Tensor v, Tensor mask or None, bint causal, do
 
 def attention_backward(Tensor g, Tensor q, Tensor k, Tensor v, Tensor y, Tensor logs,
                        Tensor mask or None, bint causal, double scale):
-    """The gradients of `attention` for queries, keys and values, each laid out as these."""
+    """The gradients of `attention` for queries, keys and values, each in the layout of these."""
     cdef Work w
     cdef Tensor dq, dk, dv
     cdef int last = q.ndim_ - 1

@@ -1,6 +1,6 @@
 """Sums and means of bags of rows of a table, and their gradients. Outside autograd.
 
-The bags are parts of a vector of places, which begin at offsets.
+A vector of places (rows of the table) is cut into bags, which begin at the offsets.
 """
 
 from libc.stdint cimport int64_t
@@ -21,7 +21,7 @@ ctypedef void (*bags_fn)(Bags* of, Py_ssize_t begin, Py_ssize_t end) noexcept no
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
 
-cdef bags_fn loops[2]           # by whether they are of doubles
+cdef bags_fn loops[2]           # float32 and float64
 find_pairs("entries", ("bags",), <void**>loops)
 
 
@@ -30,7 +30,7 @@ cdef void run(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
 
 
 cdef void run_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """All bags in one piece, as they may have the same rows"""
+    """Computes the gradients of all bags on one thread, as they may share rows."""
     run(context, 0, (<Bags*>context).count)
 
 
@@ -60,8 +60,11 @@ cdef int check(Bags* of, Tensor offsets) except -1:
 
 
 def bag_sums(Tensor weight, Tensor places, Tensor offsets, bint mean, bint has_end):
-    """(V, D), (N,), (B,) -> (B, D): the sums or means of the rows at the places of each bag. An
-    offset more is the end, if it `has_end`. Raises: ValueError, IndexError, RuntimeError."""
+    """(V, D), (N,), (B,) -> (B, D): the sums or means of the rows at the places of each bag.
+
+    has_end: one more offset is the end of the last bag. Raises: ValueError, IndexError,
+    RuntimeError.
+    """
     cdef Bags of
     cdef Tensor table = packed(cast(weight, compute_dtype(weight.type)))
     cdef Tensor at = packed(cast(places, INT64)), bounds = packed(cast(offsets, INT64)), y

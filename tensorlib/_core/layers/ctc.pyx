@@ -21,11 +21,11 @@ from tensorlib._core.tiles.copies cimport cast, packed, zero
 cdef enum:
     PIECE = 1 << 12      # states in a piece of work
     VECTOR = 8           # states that a loop computes together
-    EDGE = 8             # of nothing, before the first state: two, aligned
+    EDGE = 8             # states that never occur, before the first: two, rounded up to a vector
 
 cdef extern from * nogil:
     """
-    #define NEVER (-1e30)        /* the logarithm of a probability of 0, which stays a number */
+    #define NEVER (-1e30)        /* in place of log(0), so that sums stay finite */
     """
     const double NEVER
 
@@ -51,7 +51,7 @@ cdef struct Sequences:
     Py_ssize_t steps, count, classes, width
     int64_t blank
     bint is_single, failed
-    Py_ssize_t wrong         # a sequence with a label that is none, or -1
+    Py_ssize_t wrong         # a sequence with a label out of range, or -1
 
 
 cdef inline void step(const floating* row, const floating* skips, const floating* emitted,
@@ -72,7 +72,7 @@ cdef inline void occupied(const floating* row, const floating* back, const float
 
 cdef inline void take_logs(const floating* logs, const int64_t* states, floating* emitted,
                            Py_ssize_t n) noexcept nogil:
-    """What each state emits at a step, and nothing of less than NEVER; NaN stays"""
+    """emitted := the logarithm of what each state emits at a step, at least NEVER; NaN stays"""
     cdef floating value
     cdef Py_ssize_t i
     for i in range(n):
@@ -94,7 +94,8 @@ cdef inline void first_step(const floating* emitted, floating* row, Py_ssize_t n
 
 
 cdef bint list_states(Sequences* of, Py_ssize_t b, int64_t* states, Py_ssize_t n) noexcept nogil:
-    """The labels of all states, which others may write over; False for one that is none"""
+    """states := the labels of all states. Returns False for a label out of range; each is read just
+    once, as another thread may write to them."""
     cdef const volatile int64_t* labels = of.labels + b * of.width
     cdef Py_ssize_t i
     for i in range(n):
@@ -106,7 +107,7 @@ cdef bint list_states(Sequences* of, Py_ssize_t b, int64_t* states, Py_ssize_t n
 
 cdef inline void go(Sequences* of, Py_ssize_t b, floating* scratch, Py_ssize_t n,
                     Py_ssize_t padded, Py_ssize_t length) noexcept nogil:
-    """The loss of a sequence of states, which begin the scratch, or its gradient"""
+    """Computes the loss of a sequence, or its gradient; `scratch` begins with the states."""
     cdef const floating* logs = <const floating*>of.logs + b * of.classes
     cdef Py_ssize_t stride = padded + EDGE, across = of.count * of.classes, i, t
     cdef Py_ssize_t kept = max(<Py_ssize_t>2, length) if of.dx != NULL else 2
@@ -139,7 +140,7 @@ cdef inline void go(Sequences* of, Py_ssize_t b, floating* scratch, Py_ssize_t n
         step(row, skips, emitted, next, padded)
         row = next
     total = row[n - 1]
-    if n > 1:                # one step more, into the last state, which all may end in
+    if n > 1:                # one more step into the last state, as an alignment may end in two
         for i in range(padded):
             emitted_back[i] = 0
         skips_back[0] = <floating>NEVER
@@ -161,7 +162,7 @@ cdef inline void go(Sequences* of, Py_ssize_t b, floating* scratch, Py_ssize_t n
             step(back + (t + 1) % 2 * stride, skips_back, emitted_back, next, padded)
         occupied(rows + t * stride, next + n - 1, emitted, total, emitted_back, padded)
         dx = <floating*>of.dx + t * across + b * of.classes
-        if total <= NEVER / 2:               # no alignment has a gradient of 0, times infinity
+        if total <= NEVER / 2:               # no alignment: the loss is infinite, the gradient 0
             for i in range(n):
                 emitted_back[i] = 0
         for i in range(n):
@@ -171,7 +172,7 @@ cdef inline void go(Sequences* of, Py_ssize_t b, floating* scratch, Py_ssize_t n
 
 
 cdef Py_ssize_t scratch_size(Sequences* of) noexcept nogil:
-    """Bytes for states, four rows with an edge, and what is kept of both ways"""
+    """The bytes for the states, four rows with an edge, and what both directions keep."""
     cdef Py_ssize_t padded = 2 * of.width + VECTOR, item = 4 if of.is_single else 8
     cdef Py_ssize_t kept = of.steps + 4 if of.dx != NULL else 4
     return times(times(kept + 6, padded + EDGE), item) + padded * <Py_ssize_t>sizeof(int64_t)

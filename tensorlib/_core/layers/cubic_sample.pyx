@@ -1,4 +1,4 @@
-"""`grid_sample` by cubic convolution of the 16 elements around a place, and its gradients. Outside
+"""`grid_sample` by cubic convolution of the 16 elements around a point, and its gradients. Outside
 autograd."""
 
 from libc.math cimport fabs, floor
@@ -33,7 +33,7 @@ cdef struct Look:
 
 
 cdef inline Py_ssize_t inside(double at, Py_ssize_t size, int padding, bint align) noexcept nogil:
-    """The element of a dim that stands at a whole place, or -1"""
+    """The index that an integer position stands for after padding, or -1."""
     cdef double low = 0 if align else -0.5, span = size - 1 if align else size, away, turns
     if padding == 0:
         return <Py_ssize_t>at if 0 <= at < size else -1
@@ -48,13 +48,13 @@ cdef inline Py_ssize_t inside(double at, Py_ssize_t size, int padding, bint alig
 
 
 cdef inline floating far(floating d) noexcept nogil:
-    """Cubic convolution, a = -0.75, at distances from 1 to 2"""
+    """The cubic convolution kernel, a = -0.75, at distances from 1 to 2."""
     cdef floating a = -0.75
     return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
 
 
 cdef inline floating near(floating d) noexcept nogil:
-    """At distances up to 1"""
+    """The same at distances up to 1."""
     cdef floating a = -0.75
     return ((a + 2) * d - (a + 3)) * d * d + 1
 
@@ -70,18 +70,19 @@ cdef inline floating near_slope(floating d) noexcept nogil:
 
 
 cdef inline floating stands_at(const Look* look, floating c, Py_ssize_t size) noexcept nogil:
-    """Where a coordinate from -1 to 1 stands in a dim"""
+    """The position in a dim of a coordinate from -1 to 1."""
     return (c + 1) / 2 * (size - 1) if look.align else ((c + 1) * size - 1) / 2
 
 
 cdef inline void weigh(floating t, floating* weights) noexcept nogil:
-    """The weights of the four elements around a place that is t beyond the second of them"""
+    """The weights of the four elements around a position that is t beyond the second of them."""
     weights[0], weights[1], weights[2], weights[3] = far(t + 1), near(t), near(1 - t), far(2 - t)
 
 
 cdef inline void along(const Look* look, floating c, Py_ssize_t size, Py_ssize_t* at,
                        floating* weights, floating* slopes) noexcept nogil:
-    """The elements around a coordinate of a dim, or -1; their weights, and how these change"""
+    """Finds the four elements around a coordinate of a dim, or -1, their weights, and the
+    derivatives of these."""
     cdef floating place = stands_at(look, c, size)
     cdef floating low = <floating>floor(place), t = place - low
     cdef floating speed = <floating>(size - 1 if look.align else size) / 2
@@ -95,7 +96,7 @@ cdef inline void along(const Look* look, floating c, Py_ssize_t size, Py_ssize_t
 
 cdef inline void go(const Look* look, const floating* x, const floating* grid, const floating* g,
                     floating* y, floating* dgrid, Py_ssize_t place) noexcept nogil:
-    """What is seen in a place of an image, or the gradients"""
+    """Samples an image at one point, or adds the gradients there."""
     cdef Py_ssize_t[NEAR] rows, columns
     cdef Py_ssize_t[ALL] at
     cdef floating[NEAR] down, across, down_slopes, across_slopes
@@ -104,7 +105,7 @@ cdef inline void go(const Look* look, const floating* x, const floating* grid, c
     cdef Py_ssize_t i, j, k, channel, found = 0, size = look.high * look.wide
     along(look, grid[2 * place], look.wide, columns, across, across_slopes)
     along(look, grid[2 * place + 1], look.high, rows, down, down_slopes)
-    nothing = of_column = of_row = down[0] * across[0] * 0             # NaN for such a place
+    nothing = of_column = of_row = down[0] * across[0] * 0             # 0, or NaN for a NaN point
     for i in range(<Py_ssize_t>NEAR):
         for j in range(<Py_ssize_t>NEAR):
             if rows[i] < 0 or columns[j] < 0:
@@ -124,8 +125,8 @@ cdef inline void go(const Look* look, const floating* x, const floating* grid, c
             y += size
         else:
             total = nothing
-            if found == ALL:                   # four sums at once: one would wait for each addition
-                for k in range(0, 16, 4):      # ALL, NEAR
+            if found == ALL:                   # four sums, as one would wait for each addition
+                for k in range(0, 16, 4):      # ALL by NEAR, as literals
                     total += ((x[at[k]] * weights[k] + x[at[k + 1]] * weights[k + 1])
                               + (x[at[k + 2]] * weights[k + 2] + x[at[k + 3]] * weights[k + 3]))
             else:
@@ -142,8 +143,8 @@ cdef inline void go(const Look* look, const floating* x, const floating* grid, c
 
 cdef inline void prepare(const Look* look, const floating* grid, Py_ssize_t n, int32_t* first,
                          floating* weights) noexcept nogil:
-    """Of n places the first of the 16 elements around each, or -1 where one is outside; weights of
-    their columns, then of their rows, each of the four for all places"""
+    """For n points: first := the first of the 16 elements around each, or -1 where one is outside;
+    weights := those of the four columns, then of the four rows, each for all points."""
     cdef floating one = 1, wide = <floating>(look.wide - 3), high = <floating>(look.high - 3)
     cdef floating column, row, x, y
     cdef floating[NEAR] w
@@ -152,7 +153,7 @@ cdef inline void prepare(const Look* look, const floating* grid, Py_ssize_t n, i
     for i in range(n):
         column = stands_at(look, grid[2 * i], look.wide)
         row = stands_at(look, grid[2 * i + 1], look.high)
-        x = column if column >= one else one             # of NaN, too
+        x = column if column >= one else one             # NaN becomes one
         y = row if row >= one else one
         x, y = x if x <= wide else wide, y if y <= high else high
         left, top = <int32_t>x, <int32_t>y
@@ -168,7 +169,7 @@ cdef inline void prepare(const Look* look, const floating* grid, Py_ssize_t n, i
 
 cdef inline void see_inside(const Look* look, const floating* x, const floating* weights,
                             floating* y) noexcept nogil:
-    """What is seen in a place around which all elements are inside, from the first of these on"""
+    """Samples at a point around which all elements are inside, from the first of these on."""
     cdef floating[NEAR] down, across, sums
     cdef Py_ssize_t j, channel, wide = look.wide, size = look.high * wide
     for j in range(<Py_ssize_t>NEAR):
@@ -183,7 +184,7 @@ cdef inline void see_inside(const Look* look, const floating* x, const floating*
 
 cdef inline void see(const Look* look, const floating* x, const floating* grid, floating* y,
                      Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """What is seen in the places [begin, end) of an image"""
+    """Samples an image at the points [begin, end)."""
     cdef int32_t[RUN] first
     cdef floating[2 * NEAR * RUN] weights
     cdef Py_ssize_t i, n
@@ -203,7 +204,7 @@ cdef inline void see(const Look* look, const floating* x, const floating* grid, 
 cdef inline void go_through(const Look* look, const floating* x, const floating* grid,
                             const floating* g, floating* y, floating* dgrid, Py_ssize_t begin,
                             Py_ssize_t end) noexcept nogil:
-    """The places [begin, end) of all images, or of backward the images"""
+    """Samples at the points [begin, end) of all images; backward: the images [begin, end)."""
     cdef Py_ssize_t i, n, image, size = look.channels * look.high * look.wide
     cdef Py_ssize_t seen = look.channels * look.places
     if g == NULL:

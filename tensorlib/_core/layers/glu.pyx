@@ -2,7 +2,7 @@
 
 Outside autograd.
 
-Memory is contiguous, seen as (outer, 2, n): the halves of each slice are rows.
+Memory is contiguous and seen as (outer, 2, n), where the two halves of each slice are rows.
 """
 
 from libc.string cimport memcpy
@@ -36,12 +36,12 @@ ctypedef struct Work:
     void* loop
     const char* g
     const char* x
-    char* y                  # of the gradient laid out as x is
+    char* y                  # backward: in the layout of x
     Py_ssize_t outer, n, pieces, itemsize
 
 
 cdef void run_pieces(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Pieces [begin, end) of all rows"""
+    """Computes the pieces [begin, end) of all rows."""
     cdef Work* work = <Work*>context
     cdef Py_ssize_t half = work.n * work.itemsize, k, row, first, n, at, pair
     for k in range(begin, end):
@@ -87,7 +87,7 @@ cdef int begin(Work* work, Tensor x, object dim, Py_ssize_t* dims) except -1:
 
 
 def gated_halves(Tensor input, dim):
-    """Its dims lie in the order of the input's."""
+    """`glu`; the dims of the result are in the order of the input's in memory."""
     cdef int order[MAX_NDIM]
     cdef int back[MAX_NDIM]
     cdef int d, k, along

@@ -13,8 +13,8 @@ from tensorlib._core.tiles.copies cimport cast, packed, zero
 from tensorlib._kernels.grid cimport Look
 
 cdef enum:
-    PART = 1024              # points of an image that a thread samples, at least
-    MOST = 1 << 29           # elements of an image: a row and an element more are an int32, too
+    PART = 1024              # points of an image that a thread samples at least
+    MOST = 1 << 29           # elements of an image, so that positions just past it fit an int32
 
 ctypedef void (*look_fn)(const char* x, const char* grid, char* y, const Look* look,
                          Py_ssize_t begin, Py_ssize_t end) noexcept nogil
@@ -32,8 +32,8 @@ ctypedef struct Work:
     const char* grid
     char* y
     char* dgrid
-    Py_ssize_t image, seen, spots    # bytes of an image, of what is seen of it, and of its places
-    Py_ssize_t parts                 # of the places of an image
+    Py_ssize_t image, seen, spots    # bytes of an image, of its samples, and of its points
+    Py_ssize_t parts                 # in which the points of an image are cut
 
 
 cdef void run_parts(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -60,7 +60,7 @@ MODES = {"zeros": 0, "border": 1, "reflection": 2}
 
 cdef int begin(Work* work, Tensor input, Tensor grid, object padding, bint nearest,
                bint align) except -1:
-    """Takes the sizes of images and places; gives the dtype. Raises: RuntimeError."""
+    """Describes the images and points; returns the dtype to compute in. Raises: RuntimeError."""
     cdef int dtype = compute_dtype(input.type)
     cdef Py_ssize_t item = 4 if dtype == FLOAT32 else 8
     cdef bint fits = input.ndim_ == 4 and grid.ndim_ == 4 and padding in MODES
@@ -100,7 +100,7 @@ def look(Tensor input, Tensor grid, padding, bint nearest, bint align):
 
 
 def look_back(Tensor grad, Tensor input, Tensor grid, padding, bint nearest, bint align):
-    """The gradients of `look` for its images and its places. Raises: RuntimeError."""
+    """The gradients of `look` for its images and its points. Raises: RuntimeError."""
     cdef Work work
     cdef int dtype = begin(&work, input, grid, padding, nearest, align)
     cdef Tensor g = packed(cast(grad, dtype)), x = packed(cast(input, dtype))

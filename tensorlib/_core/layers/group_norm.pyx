@@ -1,10 +1,10 @@
 """Normalisation of channels, as in `batch_norm`, and of groups of them, as in `group_norm`, and the
 affine map of channels (scale and shift). Outside autograd.
 
-Tensors are (B, C, *) with vectors of C elements. Channels that lie beside each other, or have one
-element each, are columns of a matrix: of one of all examples, or for groups of one of each example.
-Other gradients are one kernel, which leaves those of the vectors by each example; they are summed
-here. Half types are computed in float32.
+Tensors are (B, C, *), and the vectors have C elements. A channels-last tensor, or one with channels
+of one element, is a matrix with a column for each channel; for groups it is one for each example.
+The gradients of other layouts are one kernel, which gives those of the vectors for each example;
+here they are summed. Half types are computed in float32.
 """
 
 from libc.string cimport memcpy
@@ -24,14 +24,14 @@ from tensorlib._core.interpreters.recording import UnsupportedDtype
 
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
-    MATRIX = 1 << 16     # elements in a piece of a matrix
-    LEAF = 32            # of whose rows there is a multiple of so many
-    SUMS = 4             # of a column
+    MATRIX = 1 << 16     # elements in a piece of a matrix,
+    LEAF = 32            # whose rows are a multiple of this
+    SUMS = 4             # sums that a column has
     VECTORS = 4
-    SMALL = 512          # numbers of columns that need no memory of their own
+    SMALL = 512          # numbers of all columns that fit on the stack
 
 ctypedef struct Planes:
-    Py_ssize_t channels, together, inner     # of an example, of a group; elements of a channel
+    Py_ssize_t channels, together, inner     # of an example, of a group; the elements of a channel
     double eps
 
 ctypedef struct Sizes:
@@ -107,7 +107,7 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
 
 
 cdef int run(Work* work, Py_ssize_t numel) except -1:
-    """All groups of all examples, shared among threads where they are many."""
+    """Runs the loop on all groups of all examples, on several threads if there is enough work."""
     cdef Py_ssize_t size = work.planes.together * work.planes.inner
     return share(run_range, work, work.y, numel // size, 1 + PIECE // size, numel < RELEASE_GIL)
 
@@ -145,8 +145,8 @@ cdef int check_alike(str name, Tensor a, Tensor b) except -1:
 # ---- columns -------------------------------------------------------------------------------------
 
 ctypedef struct Matrices:
-    bint flat                                # of the affine map, of which nothing is settled
-    int wide                                 # 1: of float64
+    bint flat                                # the affine map alone, without statistics
+    int wide                                 # 0: float32, 1: float64
     Py_ssize_t count, pieces, itemsize
     Columns columns
     const char* g
@@ -163,7 +163,7 @@ ctypedef struct Matrices:
 
 
 cdef void run_pieces(Matrices* m, Py_ssize_t begin, Py_ssize_t end, bint last) noexcept nogil:
-    """The sums of pieces of rows, or what is written after all were summed"""
+    """Sums up pieces of rows, or in the last pass writes their results."""
     cdef Py_ssize_t piece, matrix, row, rows, at, n = m.columns.channels
     cdef const char* g = NULL
     for piece in range(begin, end):
@@ -189,7 +189,7 @@ cdef void run_last(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 
 
 cdef void run_settle(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """What is between, of one matrix after the other, so that gradients are added in order"""
+    """What comes between the passes: matrix by matrix, so that gradients are added in order."""
     cdef Matrices* m = <Matrices*>context
     cdef Py_ssize_t matrix, i, n = m.columns.channels, size = m.columns.rows * n * m.itemsize
     cdef double* sums = m.sums
@@ -234,7 +234,7 @@ cdef int run_matrices(Matrices* m, Tensor x) except -1:
 
 
 cdef Tensor new_result(Tensor x, bint lanes):
-    """What comes of `x`, laid out as it."""
+    """An uninitialised result for `x`, in its layout."""
     cdef Tensor out = new_like(x, x.type)
     if lanes:
         lay_lanes(out)
@@ -308,7 +308,7 @@ def channel_norm(Tensor input, Tensor weight, Tensor bias, double eps, Tensor me
                  Tensor var or None=None):
     """The elements of each channel, normalised, times the weight plus the bias.
 
-    `mean` and `var` are filled; they are contiguous and of the dtype computed in.
+    `mean` and `var` are written; they are contiguous, in the dtype in which this is computed.
     """
     cdef Matrices m
     cdef Channels c
@@ -361,8 +361,8 @@ def channel_norm_backward(Tensor grad, Tensor input, Tensor weight, double eps):
 
 cdef Tensor forward(Work* work, int dtype, Tensor input, Tensor weight, Tensor bias,
                     bint scaled):
-    """`scaled`: nothing is summed up, so that the places of images whose channels lie beside each
-    other are examples."""
+    """Runs a forward loop. scaled: it has no statistics, so that the places of channels-last images
+    count as examples."""
     cdef Matrices m
     cdef bint lanes = gives_lanes(input)
     cdef Tensor x = laid(input, dtype, lanes)
@@ -427,7 +427,7 @@ def group_backward(Tensor grad, Tensor input, Tensor weight, Py_ssize_t groups, 
 
 
 def channel_affine(Tensor input, Tensor weight, Tensor bias):
-    """The elements times the weight plus the bias of their channel; channels-last stays so."""
+    """The elements times the weight plus the bias of their channel, in the layout of the input."""
     cdef Work work
     cdef int dtype = begin(&work, "channel_affine", SCALED, input, weight, 1)
     check_alike("channel_affine", weight, bias)

@@ -1,7 +1,7 @@
-"""Margins between the classes of rows that are wanted and the others, and their gradients. Outside
-autograd.
+"""Losses of margins between the target classes of a row and its other classes, and their gradients
+(`multi_margin_loss`, `multilabel_margin_loss`). Outside autograd.
 
-Each row of targets (B, K) lists classes; where `ends`, those before the first -1. Targets (B,) are
+Each row of targets (B, K) lists classes; if `ends`, the first -1 ends the list. Targets (B,) are
 one class each.
 """
 
@@ -21,19 +21,19 @@ from tensorlib._core.tiles.copies cimport cast, packed
 
 cdef enum:
     PIECE = 1 << 14      # differences in a piece of work
-    LANES = 4            # sums beside each other
+    LANES = 4            # sums side by side
 
 cdef struct Rows:
     const char* x            # (rows, n)
     const int64_t* target    # (rows, listed)
-    const char* g            # one, or one for each row
+    const char* g            # a number, or one for each row
     double* losses
-    double* total            # or mean
+    double* total            # the sum or mean of all rows, or NULL
     char* dx
     Py_ssize_t rows, n, listed
-    double margin, scale     # of gradients
+    double margin, scale     # scale: of the gradients
     bint squared, ends, one_g, is_single, failed
-    Py_ssize_t wrong         # a row with a target that is no class, or -1
+    Py_ssize_t wrong         # a row with a target out of range, or -1
 
 
 cdef inline floating hinge(floating z, floating skipped, bint squared) noexcept nogil:
@@ -49,8 +49,8 @@ cdef inline floating slope(floating z, floating skipped, floating g, bint square
 
 cdef inline double hinges(const floating* x, const floating* skipped, floating shift, floating g,
                           floating* dx, Py_ssize_t n, bint squared) noexcept nogil:
-    """The sum of the hinges at shift + x of what is not skipped, or, where there is dx, of their
-    gradients, which are added to it"""
+    """The sum of the hinges of shift + x, without skipped elements. If there is dx, the sum of
+    their gradients, which are also added to dx."""
     cdef double lanes[LANES]
     cdef double total = 0
     cdef floating value
@@ -81,7 +81,8 @@ cdef inline double hinges(const floating* x, const floating* skipped, floating s
 
 
 cdef inline Py_ssize_t list_row(Rows* of, Py_ssize_t row, int64_t* found) noexcept nogil:
-    """Copies the classes that a row lists, which others may write over; how many, or -1"""
+    """Copies the classes that a row lists, as another thread may write to them. Returns how many
+    they are, or -1 for one out of range."""
     cdef const volatile int64_t* target = of.target + row * of.listed
     cdef Py_ssize_t k
     for k in range(of.listed):
@@ -95,13 +96,13 @@ cdef inline Py_ssize_t list_row(Rows* of, Py_ssize_t row, int64_t* found) noexce
 
 
 cdef inline bint go(Rows* of, floating* skipped, int64_t* found, Py_ssize_t row) noexcept nogil:
-    """Computes the loss of a row or its gradient; False for a target that is no class"""
+    """Computes the loss of a row or its gradient; False for a target out of range."""
     cdef const floating* x = <const floating*>of.x + row * of.n
     cdef floating* dx = <floating*>of.dx + row * of.n if of.dx != NULL else NULL
     cdef floating g = 0
     cdef double total = 0
     cdef Py_ssize_t k, count = list_row(of, row, found)
-    if of.ends and count >= 0:               # what comes after an end is no class, or any
+    if of.ends and count >= 0:               # what follows the end of the list does not matter
         for k in range(count + 1, of.listed):
             if not -1 <= (<const volatile int64_t*>of.target)[row * of.listed + k] < of.n:
                 of.wrong, count = row, -1
@@ -173,7 +174,7 @@ cdef int check(Tensor input, Tensor target, str reduction) except -1:
 
 
 cdef void add_up(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """In one piece, so that it is the same for any number of threads"""
+    """total := the sum or mean of the losses; on one thread, so that the bits are the same"""
     cdef Rows* of = <Rows*>context
     cdef Py_ssize_t row
     of.total[0] = 0
@@ -183,8 +184,8 @@ cdef void add_up(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
 
 
 def class_margins(Tensor input, Tensor target, int p, double margin, bint ends, str reduction):
-    """max(0, margin - x[t] + x[j])**p of each row x, over the classes t that are listed and all
-    others j, by the number of classes; their sum or mean, if not each."""
+    """For each row x the sum of max(0, margin - x[t] + x[j])**p over the listed classes t and all
+    other classes j, divided by the number of classes; or the sum or mean of these."""
     cdef Rows of
     cdef Tensor x, places, losses, out
     cdef Py_ssize_t[1] dims

@@ -1,7 +1,7 @@
-"""Cross entropy of rows of logits with a class for each, and its gradient; and elements of rows at
-these classes, weighted and reduced. Outside autograd.
+"""The cross entropy of rows of logits, with a class for each row, and its gradient; and `nll_loss`:
+the elements of rows at these classes, weighted and reduced. Outside autograd.
 
-Rows are those along dim 1: of (B, C, *) with classes (B, *).
+A row lies along dim 1: rows are (B, C, *), and their classes (B, *).
 """
 
 from libc.stdint cimport int64_t
@@ -21,7 +21,7 @@ from tensorlib._core.interpreters.recording import UnsupportedDtype
 
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
-    LANES = 4            # sums beside each other
+    LANES = 4            # sums side by side
 
 ctypedef Py_ssize_t (*forward_fn)(const char* x, const int64_t* target, int64_t ignored, char* y,
                                   Py_ssize_t begin, Py_ssize_t end, Py_ssize_t n,
@@ -45,7 +45,7 @@ ctypedef struct Work:
     int64_t ignored
     char* y
     Py_ssize_t n, inner
-    Py_ssize_t wrong                         # a row with a target that is no class, or -1
+    Py_ssize_t wrong                         # a row with a target out of range, or -1
 
 
 cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -73,15 +73,14 @@ cdef bint has_classes(Tensor input, Tensor target) noexcept:
 
 
 def fits(input, target):
-    """Whether these are rows of a floating dtype and their classes, (B, C, *) and (B, *) of int64.
-    """
+    """Whether these are floating rows (B, C, *) and their int64 classes (B, *)."""
     return isinstance(input, Tensor) and isinstance(target, Tensor) and (
         (<Tensor>target).type == INT64 and KIND[(<Tensor>input).type] == FLOAT_KIND and
         has_classes(<Tensor>input, <Tensor>target))
 
 
 cdef Py_ssize_t inner_of(Tensor target) noexcept:
-    """How many rows of a batch of (B, C, *) lie side by side; 1 where there are none"""
+    """The number of rows in (C, *), of one index of B; at least 1."""
     cdef Py_ssize_t inner = 1
     cdef int d
     for d in range(1, target.ndim_):
@@ -138,7 +137,7 @@ def nll_of_logits_backward(Tensor grad, Tensor input, Tensor target, int64_t ign
     return run("cross_entropy", grad, input, target, ignored)
 
 
-# ---- what stands at the classes, weighted and reduced --------------------------------------------
+# ---- the elements at the classes, weighted and reduced -------------------------------------------
 
 cdef enum Reduction:
     EACH
@@ -146,21 +145,21 @@ cdef enum Reduction:
     MEAN
 
 cdef struct Rows:
-    const char* x        # elements of rows, or a loss of each, or the gradients of what came out
+    const char* x        # rows, or a loss for each row; backward the gradients of the result
     const char* weight
     const int64_t* target
     char* y
     int64_t ignored
     Py_ssize_t classes, inner, outer, row, column    # steps in elements, from one to the next
     Py_ssize_t rows
-    Py_ssize_t wrong                                 # a row with a target that is no class, or -1
+    Py_ssize_t wrong                                 # a row with a target out of range, or -1
     double sign, weights
     Reduction reduction
     bint is_single
 
 cdef struct Place:
-    Py_ssize_t first, k  # of the batch, and the row in it
-    Py_ssize_t at        # where the element of the class lies
+    Py_ssize_t first, k  # the index of B and the one of the row in it
+    Py_ssize_t at        # the offset of the element of its class
     double weight        # of the class
     bint kept
 
@@ -181,8 +180,8 @@ cdef inline void begin_rows(const Rows* of, Py_ssize_t begin, Place* place) noex
 
 
 cdef inline bint next_row(Rows* of, Py_ssize_t i, Place* place) noexcept nogil:
-    """Looks at row i; False for a target that is no class."""
-    cdef int64_t found = (<const volatile int64_t*>of.target)[i]      # others may write there
+    """Finds the class of row i and its weight; False for a target out of range."""
+    cdef int64_t found = (<const volatile int64_t*>of.target)[i]      # threads may write to it
     place.at = place.first + place.k * of.row
     place.k += 1
     if place.k == of.inner:
@@ -212,7 +211,7 @@ cdef void each_row(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 
 cdef inline void losses_back(Rows* of, const floating* g, const floating* weight, floating* y,
                              double one_g, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """`each_row_back` of losses, which have no classes"""
+    """`each_row_back` for losses, which have no classes"""
     cdef const volatile int64_t* target = <const volatile int64_t*>of.target
     cdef int64_t found
     cdef Py_ssize_t i
@@ -228,7 +227,7 @@ cdef inline void losses_back(Rows* of, const floating* g, const floating* weight
 
 
 cdef void each_row_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The gradients of rows; where they have classes, the others are 0 already."""
+    """Writes the gradients of rows; with classes only at these, as the others are 0 already."""
     cdef Rows* of = <Rows*>context
     cdef Place place
     cdef Py_ssize_t i
@@ -255,7 +254,7 @@ cdef void each_row_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
 
 cdef inline void add_losses(Rows* of, const floating* x, const floating* weight, double* totals,
                             double* weights) noexcept nogil:
-    """The sums of `add_rows`, of losses, which have no classes"""
+    """The sums of `add_rows` for losses, which have no classes"""
     cdef const volatile int64_t* target = <const volatile int64_t*>of.target
     cdef int64_t found
     cdef Py_ssize_t i
@@ -272,8 +271,8 @@ cdef inline void add_losses(Rows* of, const floating* x, const floating* weight,
 
 
 cdef void add_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """of.weights and, where there are elements, y := their sum or mean: in one piece, so that it is
-    the same for any number of threads, of LANES sums of float64, so that only y is rounded"""
+    """Sets of.weights; and y := the sum or mean, if there are elements. On one thread, so that the
+    bits are always the same, and in LANES sums of float64, so that only y is rounded."""
     cdef Rows* of = <Rows*>context
     cdef double[LANES] totals
     cdef double[LANES] weights
@@ -315,7 +314,7 @@ cdef Reduction reduction_of(str name) except *:
 
 cdef int fill_rows(Rows* of, Tensor target, Tensor weight, int64_t ignored, str reduction,
                    bint by_class) except -1:
-    """Takes packed tensors, of int64 and of a dtype that is computed in."""
+    """Describes packed tensors: an int64 target, and a weight in the dtype to compute in."""
     if weight.ndim_ != 1:
         raise RuntimeError(f"nll_loss: expects a vector of weights, got shape "
                            f"{tuple(weight.shape)}")
@@ -332,8 +331,8 @@ cdef int fill_rows(Rows* of, Tensor target, Tensor weight, int64_t ignored, str 
 
 
 def nll_of_logs(Tensor input, Tensor weight, Tensor target, int64_t ignored, str reduction):
-    """-weight[c] * x[c] of each row x with class c, 0 where that is `ignored`, or their sum or
-    weighted mean; of an input with a loss for each row, which has no classes, that times weight[c].
+    """-weight[c] * x[c] for each row x with class c, 0 where c is `ignored`; or the sum or weighted
+    mean of these. An input with one loss for each row is multiplied by weight[c].
     """
     cdef Rows of
     cdef Tensor x, w, places, out
@@ -357,8 +356,8 @@ def nll_of_logs(Tensor input, Tensor weight, Tensor target, int64_t ignored, str
 
 def nll_of_logs_backward(Tensor grad, Tensor weight, Tensor target, int64_t ignored, str reduction,
                          bint by_class):
-    """The adjoint of `nll_of_logs`: for rows of as many elements as there are weights, if it is
-    `by_class`."""
+    """The adjoint of `nll_of_logs`. by_class: for rows, with an element for each weight; otherwise
+    for one loss for each row."""
     cdef Rows of
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Tensor g, w, places, out

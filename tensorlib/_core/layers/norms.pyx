@@ -1,7 +1,6 @@
 """Normalisation of rows, as in `layer_norm`. Outside autograd.
 
-The weight has the shape of the dims that are normalised, which come last. Half types are computed
-in float32.
+The last dims are normalised, and the weight has their shape. Half types are computed in float32.
 """
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
@@ -16,7 +15,7 @@ from tensorlib._core.interpreters.recording import UnsupportedDtype
 
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
-    PARTIAL = 64         # rows whose gradients of the weight are added one after the other
+    PARTIAL = 64         # rows that have one sum for the gradient of the weight
 
 ctypedef void (*rows_fn)(const char* x, const char* w, const char* b, char* y, Py_ssize_t rows,
                          Py_ssize_t n, double eps, bint centered) noexcept nogil
@@ -57,7 +56,7 @@ cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 
 
 cdef void run_partials(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Pieces of PARTIAL rows, each with sums of its own."""
+    """Computes the pieces [begin, end), of PARTIAL rows and with their own sums each."""
     cdef Work* work = <Work*>context
     cdef Py_ssize_t n = work.n, piece, first, offset
     for piece in range(begin, end):
@@ -78,7 +77,7 @@ cdef int run(Work* work, Py_ssize_t pieces, Py_ssize_t numel) except -1:
 
 cdef int begin(Work* work, str name, Kind kind, Tensor x, int ndim, const Py_ssize_t* dims,
                double eps, bint centered) except -1:
-    """Sets what the kernels need to know of `x`, normalised over dims of such sizes.
+    """Describes `x` for the kernels, normalised over last dims of these sizes.
 
     Returns the dtype that is computed in. Raises: RuntimeError.
     """

@@ -2,13 +2,13 @@
 
 Outside autograd.
 
-The steps lie one after the other, each with as many rows as examples are still going on, as in a
-packed sequence: step t is the first sizes[t] examples. Backwards in time the steps are taken from
-the last to the first, and an example joins where its sequence ends. What an example has gone
-through by then is its state, so that both directions are the same loop over rows of a state.
+The layout is that of a packed sequence: step t has a row for each of the first sizes[t] examples,
+those whose sequences have not ended. In the reverse direction the steps are taken from the last to
+the first, and an example joins at the end of its sequence. Both directions are the same loop over
+rows of a state.
 
-Half types are computed in float32; but a state of bfloat16 meets the weight in pairs where the
-processor multiplies these, rounded as the result of its step is.
+Half types are computed in float32. But where the processor multiplies pairs of bfloat16, a state of
+bfloat16 is multiplied by the weight in pairs, rounded as the result of its step is.
 """
 
 from libc.stdlib cimport free, malloc
@@ -32,8 +32,8 @@ from tensorlib._core.tiles.copies cimport cast, packed, packed_copy, zero
 
 cdef enum:
     PIECE = 1 << 12      # hidden units in a piece of work
-    PRODUCTS = 1 << 18   # multiplications in one
-    LEAST_PAIRED = 16    # hidden units whose products go in pairs
+    PRODUCTS = 1 << 18   # multiplications in a piece of work
+    LEAST_PAIRED = 16    # hidden units from which on products of pairs pay
 
 ctypedef void (*step_fn)(const char* gates, const char* moved, const char* bias, char* acts,
                          char* cell, char* cells, char* hidden, char* out, Py_ssize_t rows,
@@ -49,14 +49,14 @@ cdef back_fn backs[4][2]
 find_pairs("recurrent", KINDS, <void**>steps)
 find_pairs("recurrent", tuple([kind + "_back" for kind in KINDS]), <void**>backs)
 
-# Of each kind: parts of the gates, parts that are kept for the gradient, and whether it has cells
+# For each kind: the number of gates, that of the parts kept for the gradient, whether it has cells.
 cdef int[4] GATES = [4, 3, 1, 1]
 cdef int[4] KEPT = [4, 4, 0, 0]
 
 ctypedef struct Work:
     int dtype, kind
-    Py_ssize_t item, n, width, kept, count   # width, kept: elements in a row; count of steps
-    Py_ssize_t rows                          # of all steps
+    Py_ssize_t item, n, width, kept          # n hidden units; width, kept: elements in a row
+    Py_ssize_t count, rows                   # of steps, and of rows in all of them
     Py_ssize_t* sizes
     bint reverse, has_cells
     step_fn step
@@ -77,13 +77,13 @@ ctypedef struct Work:
     char* bias
     char* weight
     char* panels                             # the weight, packed for the product
-    char* rounded                            # the state in bfloat16, where it meets it in pairs
-    Py_ssize_t* places                       # of its rows, and then of pairs in one
+    char* rounded                            # the state in bfloat16, for products of pairs,
+    Py_ssize_t* places                       # with the offsets of its rows, and of pairs in a row
     char* hidden_start                       # the states before the first step
     char* cell_start
     char* hidden
     char* cell
-    Py_ssize_t first                         # the first row of the step under way
+    Py_ssize_t first                         # the first row of the current step
 
 
 # ---- the loops over time -------------------------------------------------------------------------
@@ -107,7 +107,7 @@ cdef void run_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 
 
 cdef void run_product(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """moved := hidden @ weight.mT, of rows of the state"""
+    """moved := hidden @ weight.mT, for rows of the state"""
     cdef Work* w = <Work*>context
     if w.rounded != NULL:
         round_rows(w.hidden + begin * w.n * w.item, end - begin, w.n, w.rounded + begin * w.n * 2)
@@ -119,15 +119,15 @@ cdef void run_product(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
 
 
 cdef void run_product_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """moved := dm @ weight, of rows of the state"""
+    """moved := dm @ weight, for rows of the state"""
     cdef Work* w = <Work*>context
     multiply_panels(w.dtype, w.dm + (w.first + begin) * w.width * w.item, w.width, 1, w.panels,
                     w.moved + begin * w.n * w.item, w.n, end - begin, w.width, w.n)
 
 
 cdef inline Py_ssize_t rows_of_piece(const Work* w) noexcept nogil:
-    """Rows of a state whose product with the weight is worth a thread, as panels take them: six or
-    eight at once. Of fewer than 24 reading the panels takes longer than the product."""
+    """How many rows of a state are a piece of work: a multiple of the six or eight that panels take
+    at once. With fewer than 24, reading the panels takes longer than the product."""
     return (1 + PRODUCTS // (w.n * w.width) // 24) * 24
 
 
@@ -148,7 +148,7 @@ cdef void all_steps(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
 
 
 cdef void all_steps_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """From the last step that was taken to the first, and the gradient of the weight"""
+    """Runs the steps backward, from the last that was taken; sums the gradient of the weight."""
     cdef Work* w = <Work*>context
     cdef Py_ssize_t t, size
     states_before(w, w.hidden_start, w.out, w.before, w.moved)
@@ -174,8 +174,8 @@ cdef void all_steps_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
 
 cdef void states_before(const Work* w, const char* start, const char* states, char* before,
                         char* state) noexcept nogil:
-    """The states (rows, n) from which the steps went out, where they came to `states`; `state` is
-    room for one state."""
+    """before := the states (rows, n) from which the steps started that led to `states`. `state` is
+    memory for one state."""
     cdef Py_ssize_t t, size, first = w.rows if w.reverse else 0, n = w.n * w.item
     memcpy(state, start, w.sizes[0] * n)
     for t in range(w.count):
@@ -188,10 +188,10 @@ cdef void states_before(const Work* w, const char* start, const char* states, ch
             first += size
 
 
-# ---- what is called ------------------------------------------------------------------------------
+# ---- functions for Python ------------------------------------------------------------------------
 
 cdef Tensor like(str what, Tensor x, Tensor gates, int dtype, tuple shape):
-    """`x` row by row in the dtype that is computed in. Raises: RuntimeError."""
+    """`x` packed, in the dtype to compute in. Raises: RuntimeError for another shape or dtype."""
     if tuple(x.shape) != shape or x.type != gates.type:
         raise RuntimeError(f"recurrent: expected {what} of shape {shape} and {gates.dtype}, got "
                            f"{tuple(x.shape)} and {x.dtype}")
@@ -203,7 +203,7 @@ cdef int begin(Work* w, str kind, Tensor gates, Tensor hidden, tuple sizes,
     """Sets the sizes, whose memory the caller frees. Raises: RuntimeError."""
     cdef Py_ssize_t i, size
     cdef int dtype
-    sizes = tuple([<Py_ssize_t>x for x in sizes])     # runs code of theirs, so before all else
+    sizes = tuple([<Py_ssize_t>x for x in sizes])     # may run user code, so before all else
     if kind not in KINDS:
         raise ValueError(f"recurrent: {kind!r} is none of {', '.join(KINDS)}")
     if KIND[gates.type] != FLOAT_KIND or gates.ndim_ != 2 or hidden.ndim_ != 2:
@@ -331,7 +331,7 @@ cdef tuple backward(Work* w, Tensor g, Tensor g_hidden, Tensor g_cell, Tensor ga
     w.d_weight = NULL if paired else d_weight.data_pointer
     run_once(all_steps_back, w, w.dz, False)
     dm, dz = cast(dm, given), None if dm is dz else cast(dz, given)
-    if paired:                                      # of what is returned, and of results
+    if paired:                                      # rounded, as the results are
         d_weight = product("recurrent", transposed(dm), cast(before, given))
     return (dm if dz is None else dz, cast(d_weight, given), dm, cast(dh, given), cast(dc, given))
 
@@ -339,7 +339,8 @@ cdef tuple backward(Work* w, Tensor g, Tensor g_hidden, Tensor g_cell, Tensor ga
 def recurrent_backward(Tensor g, Tensor g_hidden, Tensor g_cell, Tensor gates, Tensor weight,
                        Tensor hidden, Tensor cell, Tensor out, Tensor acts, Tensor cells, str kind,
                        tuple sizes, bint reverse):
-    """The gradients of the gates, the weight, what is added to the gates, the state, the cell."""
+    """The gradients of the gates, the weight, the recurrent part of the gates, the state and the
+    cell."""
     cdef Work w
     w.sizes = NULL
     try:

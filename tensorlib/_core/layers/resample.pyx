@@ -1,4 +1,4 @@
-"""Resampling along a dim, as in `interpolate`: each element a sum of others with weights.
+"""Resampling along a dim, as in `interpolate`: each element is a weighted sum of others.
 
 Outside autograd."""
 
@@ -14,7 +14,7 @@ from tensorlib._core.tiles.copies cimport laid, packed
 from tensorlib._kernels.resample cimport Taps
 
 cdef enum:
-    PART = 4096              # products that a thread does together, at least
+    PART = 4096              # products that a thread takes at least
 
 ctypedef void (*resample_fn)(const char* x, char* y, const Taps* taps, Py_ssize_t begin,
                              Py_ssize_t end) noexcept nogil
@@ -35,11 +35,10 @@ cdef void run(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
 
 
 def resample(Tensor input, dim, Py_ssize_t size, Tensor first, Tensor places, Tensor weights):
-    """`input` with `size` elements along a dim: element i is the sum of those at the places
-    first[i] to first[i + 1] of `places`, times their weights.
+    """`input` with `size` elements along a dim: element i is the sum of the elements at
+    places[first[i]:first[i + 1]], times their weights.
 
-    Raises: IndexError; RuntimeError for another dtype than floating ones, and for taps that do
-    not fit.
+    Raises: IndexError; RuntimeError for other than floating dtypes, and for taps out of range.
     """
     dim = settled(dim)
     cdef Work work
@@ -60,7 +59,7 @@ def resample(Tensor input, dim, Py_ssize_t size, Tensor first, Tensor places, Te
         x, lanes = packed(x), 0
     for d in range(x.ndim_):
         dims[d] = x.dims[d]
-        if lanes and d == 1 or d > along:           # what lies within
+        if lanes and d == 1 or d > along:           # the dims that are inside `along` in memory
             work.taps.inner *= x.dims[d]
         elif d < along:
             outer *= x.dims[d]
@@ -79,7 +78,7 @@ def resample(Tensor input, dim, Py_ssize_t size, Tensor first, Tensor places, Te
 
 
 cdef int check_taps(Taps* taps, Tensor first, Tensor places, Tensor weights) except -1:
-    """Takes the addresses of taps whose places are all within the dim. Raises: RuntimeError."""
+    """Sets the addresses of taps, all of which are inside the dim. Raises: RuntimeError."""
     cdef Py_ssize_t i, count = taps.count
     cdef bint fits = first.type == INT64 and places.type == INT64 and weights.type == FLOAT64
     fits = fits and first.ndim_ == places.ndim_ == weights.ndim_ == 1

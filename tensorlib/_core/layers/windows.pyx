@@ -18,9 +18,10 @@ from tensorlib._core.interpreters.recording import UnsupportedDtype
 
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
-    WIDEST = 1024        # of a window, for which maxima of rows are found first
+    WIDEST = 1024        # elements of the widest window for which maxima of rows are found first
 
-cdef Py_ssize_t FARTHEST = <Py_ssize_t>1 << 40     # of what moves a window: no sum overflows
+cdef Py_ssize_t FARTHEST = <Py_ssize_t>1 << 40     # the largest stride, padding or dilation: their
+                                                   # sums do not overflow
 
 ctypedef void (*max_fn)(const char* x, char* y, int64_t* at, const Window* w,
                         Py_ssize_t planes) noexcept nogil
@@ -53,10 +54,10 @@ cdef inline Py_ssize_t size_at(str name, object sizes, int d, Py_ssize_t least) 
 
 cdef int fill_window(Window* w, str name, Tensor x, object spatial, object kernel, object stride,
                      object padding, object dilation, object out) except -1:
-    """Takes sizes of a plane and of windows, of one to three dims; dims before these have size 1.
+    """Fills in the sizes of a plane and its windows, of one to three dims; further dims get size 1.
 
-    They are Python's own ints, as `settled` gives them, so that each is the same when it is read
-    again. Raises: RuntimeError for sizes that no window may have.
+    The arguments are plain ints, as `settled` gives them, so that reading them twice gives the same
+    numbers. Raises: RuntimeError for sizes that no window may have.
     """
     cdef int d, at, n = len(spatial), first = 3 - n
     if not (1 <= n <= 3 and n == len(kernel) == len(stride) == len(padding) == len(dilation)
@@ -85,8 +86,8 @@ ctypedef struct Work:
     char* y
     int64_t* at
     const Window* w
-    Py_ssize_t x_plane, y_plane, n   # bytes, and windows of a plane
-    Py_ssize_t lanes                 # channels that lie beside each other, or 0
+    Py_ssize_t x_plane, y_plane, n   # bytes of a plane, and its windows
+    Py_ssize_t lanes                 # the channels of channels-last planes, else 0
     bint wrong
 
 
@@ -97,7 +98,7 @@ cdef void run_planes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 
 cdef void run_pools(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The same of pools: planes of one row, which windows divide, are one long row."""
+    """The same for pools. Planes of one row that windows cut without a rest are one long row."""
     cdef Work* work = <Work*>context
     cdef Window w = work.w[0]
     if (w.size[0] == w.size[1] == w.kernel[0] == w.kernel[1] == w.out[0] == w.out[1] == 1
@@ -142,13 +143,13 @@ cdef inline bint plane_lanes(Tensor x, int n) noexcept:
 
 
 cdef inline Py_ssize_t lanes_of_planes(Tensor x, bint lanes) noexcept:
-    """How many channels lie beside each other, where they do and int32 has the places."""
+    """The channels of channels-last planes whose places fit an int32; else 0."""
     cdef Py_ssize_t count = lanes_of(x) if lanes else 0
     return count if count and x.numel_ // (x.dims[0] * count) < 0x7FFFFFFF else 0
 
 
 cdef int run(Work* work, range_fn fn, Py_ssize_t planes, Py_ssize_t cost) except -1:
-    """`cost`: of a plane."""
+    """Runs `fn` on the planes. cost: the number of operations for a plane."""
     if planes == 0:
         return 0
     return share(fn, work, work.y, planes, 1 + PIECE // max(<Py_ssize_t>1, cost),
@@ -162,7 +163,7 @@ cdef int floating_dtype(str name, Tensor x) except -1:
 
 
 cdef Tensor with_planes(str name, Tensor x, int spatial, tuple sizes, int dtype):
-    """A new tensor with the dims of `x` but the last ones, of these sizes."""
+    """A new tensor with the dims of `x`, but these sizes for the last, spatial ones."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int d, lead = x.ndim_ - spatial
     for d in range(lead):
@@ -202,7 +203,7 @@ def max_pool(Tensor input, tuple kernel, tuple stride, tuple padding, tuple dila
     cdef Tensor x = laid(input, floating_dtype("max_pool", input), lanes)
     fill_window(&w, "max_pool", x, spatial_of("max_pool", x, n), kernel, stride, padding, dilation,
                 planes)
-    for d in range(3):         # the first and the last window have elements in the plane
+    for d in range(3):         # if the first and the last window see the plane, all do
         if w.out[d] and (w.size[d] == 0 or w.pad[d] > (w.kernel[d] - 1) * w.dilation[d]
                          or (w.out[d] - 1) * w.stride[d] - w.pad[d] >= w.size[d]
                          or not reaches(&w, d)):
@@ -217,7 +218,7 @@ def max_values(Tensor input, tuple kernel, tuple stride, tuple padding, tuple di
 
 
 def adaptive_max_pool(Tensor input, tuple planes):
-    """The maxima of so many windows that cover the last dims, and their places in the plane."""
+    """The maxima of `planes` windows that cover the last dims, and their places in the plane."""
     planes = settled(planes)
     cdef Window w
     cdef int n = len(planes)
@@ -231,12 +232,12 @@ def adaptive_max_pool(Tensor input, tuple planes):
 
 
 cdef int fill_parts(Window* w, str name, Tensor x, tuple spatial, tuple planes) except -1:
-    """Takes sizes of a plane, and how many windows cover it along each dim."""
+    """Fills in the sizes of a plane, and the number of windows that cover it along each dim."""
     cdef int d
     cdef tuple ones = (1,) * len(planes)
     fill_window(w, name, x, spatial, ones, ones, (0,) * len(planes), ones, planes)
     for d in range(3):
-        w.kernel[d] = 2 + w.size[d] // max(<Py_ssize_t>1, w.out[d])      # at most
+        w.kernel[d] = 2 + w.size[d] // max(<Py_ssize_t>1, w.out[d])      # an upper bound
     w.adaptive = True
     return 0
 
@@ -271,12 +272,12 @@ cdef tuple maxima(Tensor x, const Window* w, int n, tuple planes, int dtype, bin
 
 
 cdef bint reaches(const Window* w, int d) noexcept:
-    """Whether each window has an element in the plane, also where it steps over it."""
+    """Whether each window along a dim has an element in the plane, in spite of its dilation."""
     cdef Py_ssize_t window, first, skip
     for window in range(w.out[d]):
         first = window * w.stride[d] - w.pad[d]
         if first >= 0:
-            return True                # as have all after it, up to the last
+            return True                # and so do those after it, up to the last
         skip = (w.dilation[d] - 1 - first) // w.dilation[d]
         if skip >= w.kernel[d] or first + skip * w.dilation[d] >= w.size[d]:
             return False
@@ -284,7 +285,7 @@ cdef bint reaches(const Window* w, int d) noexcept:
 
 
 def put_places(Tensor input, Tensor places, tuple spatial):
-    """Zeros of sizes `spatial` in the last dims, plus the elements of `input` at places there."""
+    """Zeros with last dims `spatial`, to which the elements of `input` are added at `places`."""
     spatial = settled(spatial)
     cdef Window w
     cdef Work work
@@ -323,7 +324,7 @@ def put_places(Tensor input, Tensor places, tuple spatial):
 
 def avg_pool(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padding, tuple planes,
              bint counts_padding, Py_ssize_t divisor, bint back):
-    """The means of windows over the last dims; with `back` from these back to planes."""
+    """The means of windows over the last dims; with `back` their adjoint, from means to planes."""
     spatial, kernel, stride = settled(spatial), settled(kernel), settled(stride)
     padding, planes = settled(padding), settled(planes)
     cdef Window w
@@ -344,7 +345,7 @@ def avg_pool(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padd
 
 
 def adaptive_pool(Tensor input, tuple spatial, tuple planes, bint back):
-    """The means of so many windows that cover planes; with `back` from these back to planes."""
+    """The means of `planes` windows that cover the last dims; with `back` their adjoint."""
     spatial, planes = settled(spatial), settled(planes)
     cdef Window w
     cdef int n = len(planes)
@@ -358,7 +359,7 @@ def adaptive_pool(Tensor input, tuple spatial, tuple planes, bint back):
 
 
 cdef Tensor means(Tensor x, Window* w, int n, tuple sizes, int dtype, bint lanes, bint back):
-    """The means of windows, or back, of sizes `sizes` as `dtype`."""
+    """The means of windows, or their adjoint, with last dims `sizes`, as `dtype`."""
     cdef Work work
     cdef Tensor y
     work.lanes = lanes_of_planes(x, lanes)
@@ -383,7 +384,7 @@ cdef Tensor means(Tensor x, Window* w, int n, tuple sizes, int dtype, bint lanes
 
 def columns(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padding, tuple dilation,
             tuple planes, bint back):
-    """(*, C, *spatial) -> (*, C * elements of a window, windows), or back, with sums."""
+    """im2col: (*, C, *spatial) -> (*, C * elements of a window, windows); or its adjoint."""
     spatial, kernel, stride = settled(spatial), settled(kernel), settled(stride)
     padding, dilation, planes = settled(padding), settled(dilation), settled(planes)
     cdef Window w

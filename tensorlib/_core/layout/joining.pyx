@@ -1,4 +1,4 @@
-"""Concatenation, `cat` and `stack`, and cutting into views, outside autograd."""
+"""Joining tensors (`cat` and `stack`) and cutting them into views. Outside autograd."""
 
 from cpython.number cimport PyNumber_Index
 from libc.stdlib cimport free, malloc
@@ -14,18 +14,18 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_sh
 from tensorlib._core.tiles.copies cimport copy_into
 
 cdef enum:
-    GRAIN = 1 << 16                  # bytes of one parallel chunk; less keeps the GIL
-    BAND = 1 << 11                   # bytes of the result that are written before the next ones
-    MANY = 4                         # tensors, of which a thread copies several at once
+    GRAIN = 1 << 16                  # bytes that a thread takes at once; fewer keep the GIL
+    BAND = 1 << 11                   # bytes of each tensor that are copied in turn
+    MANY = 4                         # tensors: from so many on a thread copies several whole ones
 
 
 cdef bint is_nothing(Tensor x) noexcept:
-    """A vector of no elements, which joins with anything."""
+    """Whether `x` is a vector of no elements, which joins with any tensor as in PyTorch."""
     return x.ndim_ == 1 and x.numel_ == 0
 
 
 def cat(tuple tensors, dim=0):
-    """The tensors joined along `dim`: a new tensor. Vectors of no elements join with anything."""
+    """The tensors joined along `dim` in a new tensor. Vectors of no elements join with anything."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int along = 0, dtype
     cdef Tensor x, first = None
@@ -54,7 +54,7 @@ def cat(tuple tensors, dim=0):
                 f"cat: Sizes of tensors must match except in dimension {along}. Expected "
                 f"{list(first.shape)} but got {list(x.shape)}")
         dims[along] = add_sizes("cat", dims[along], x.dims[along])
-    if first is None:                # nothing but nothing, whatever the dim
+    if first is None:                # only vectors of no elements: the dim does not matter
         PyNumber_Index(dim)
         first = <Tensor>tensors[0]
         dims[0] = 0
@@ -104,7 +104,7 @@ cdef struct Blocks:
 
 
 cdef void copy_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Blocks [begin, end)."""
+    """Copies the blocks [begin, end) of a tensor."""
     cdef Blocks* blocks = <Blocks*>context
     copy_blocks(blocks.x + begin * blocks.nbytes, blocks.nbytes, blocks.y + begin * blocks.step,
                 blocks.step, end - begin, blocks.nbytes)
@@ -113,12 +113,12 @@ cdef void copy_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 cdef struct Several:
     const Blocks* parts              # one for each tensor
     Py_ssize_t n
-    Py_ssize_t outer                 # blocks of each
-    Py_ssize_t band                  # of which so many are copied before those of the next tensor
+    Py_ssize_t outer                 # blocks of each tensor
+    Py_ssize_t band                  # blocks of each tensor that are copied in turn
 
 
 cdef void copy_several(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The tensors [begin, end)."""
+    """Copies the tensors [begin, end)."""
     cdef Several* several = <Several*>context
     cdef Py_ssize_t i
     for i in range(begin, end):
@@ -126,7 +126,7 @@ cdef void copy_several(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
 
 
 cdef void copy_bands(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The blocks [begin, end) of all tensors, so that the result is written from end to end."""
+    """Copies the blocks [begin, end) of all tensors in turn: the result is written sequentially."""
     cdef Several* several = <Several*>context
     cdef Py_ssize_t i, last
     while begin < end:
@@ -137,8 +137,8 @@ cdef void copy_bands(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 
 cdef bint join_packed(tuple tensors, Tensor out, Py_ssize_t outer, Py_ssize_t step) except -1:
-    """Copies contiguous tensors with shared work; False where they are vectors, few or large, or
-    otherwise."""
+    """Copies contiguous tensors in parallel; False, with nothing done, where copying one after the
+    other is no slower, or some have gaps."""
     cdef Py_ssize_t nbytes = out.numel_ * ITEMSIZE[out.type], start = 0, i, n = len(tensors)
     cdef Several several
     cdef Blocks* parts
@@ -169,7 +169,7 @@ cdef bint join_packed(tuple tensors, Tensor out, Py_ssize_t outer, Py_ssize_t st
 cdef Tensor joined(tuple tensors, int ndim, const Py_ssize_t* dims, int along, int dtype):
     """A new tensor of these sizes, filled from the tensors one after the other along a dim.
 
-    A tensor has one dim less where each has one place of a new dim.
+    The tensors may have one dim less: then each fills one place of a new dim.
     """
     cdef Py_ssize_t part[MAX_NDIM]
     cdef Py_ssize_t start = 0, outer = 1, inner, size, d
@@ -209,7 +209,7 @@ cdef Tensor joined(tuple tensors, int ndim, const Py_ssize_t* dims, int along, i
 
 
 cdef bint all_lanes(tuple tensors, int ndim) noexcept:
-    """Whether these are images or volumes whose channels lie beside each other."""
+    """Whether all are images or volumes in a channels-last layout."""
     if ndim != 4 and ndim != 5:
         return False
     for x in tensors:
@@ -232,8 +232,8 @@ cdef int fill(Tensor target, Tensor x, int along) except -1:
 # ---- cut -----------------------------------------------------------------------------------------
 
 def views_along(Tensor x, int dim, list sizes):
-    """Views of so many elements along a dim, one after the other: a list. None stands for one that
-    has not the dim. The sizes are known to be valid."""
+    """A list of consecutive views along a dim, with these sizes, which the caller has checked.
+    A size of None gives one place, without the dim."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef Py_ssize_t size

@@ -11,7 +11,7 @@ from tensorlib._core.tensor.tensor cimport Tensor
 
 
 def unfold(Tensor x, dim, Py_ssize_t size, Py_ssize_t step):
-    """Windows of `size` elements along `dim`, `step` apart, as a last dim, as a view.
+    """A view of all windows of `size` elements along `dim`, `step` apart; the last dim is theirs.
 
     Raises: IndexError, RuntimeError.
     """
@@ -82,8 +82,7 @@ cdef inline Py_ssize_t first_of(Tensor x) noexcept:
 def place_of(input, size, stride, storage_offset):
     """What `strided_view` takes for these arguments of `as_strided`.
 
-    None for what some interpreter is to be asked, and for arguments that are not ints of Python's
-    own.
+    None where an interpreter has to see the call, and for arguments other than plain ints.
     """
     cdef Tensor x
     cdef tuple sizes, strides

@@ -1,9 +1,8 @@
-"""A view's place in its base, and the base or the view made anew from it, outside of autograd.
+"""A view's place in its base, by which the view or the base is made anew. Outside autograd.
 
 `place` is (sizes, strides, offset of the view, strides, offset of the base), in elements of the
-storage. Where a copy of the base lies as the base does, a view is taken of it, and a part written
-into a copy of it. Else its values are laid out as the storage has them, in a buffer that spans all
-of them.
+storage. If a copy of the base has the strides of the base, a view of it is taken or written to.
+Otherwise its values are first arranged as in the storage, in a buffer that spans all of them.
 """
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE
@@ -15,7 +14,7 @@ from tensorlib._core.tiles.copies cimport arranged_copy, copy_into, packed, zero
 
 from tensorlib._core.base.storage import OutOfMemoryError
 
-cdef object MAX_SPAN = 1 << 59            # elements whose bytes can be counted
+cdef object MAX_SPAN = 1 << 59            # elements: their bytes still fit a Py_ssize_t
 
 
 cdef Tensor strided_part(Tensor buffer, Py_ssize_t first, sizes, strides, Py_ssize_t offset):
@@ -39,7 +38,7 @@ cdef Tensor strided_part(Tensor buffer, Py_ssize_t first, sizes, strides, Py_ssi
 
 
 cdef tuple span(sizes, strides, offset):
-    """The first and the last element at these strides; (offset, offset - 1) where there is none."""
+    """The first and the last storage element; (offset, offset - 1) for a tensor of no elements."""
     low = high = offset
     for size, stride in zip(sizes, strides, strict=True):
         if size == 0:
@@ -67,7 +66,7 @@ cdef tuple buffer_for(Tensor like, shape, strides, Py_ssize_t offset):
 
 
 cdef bint is_laid_out(Tensor x, strides) except -1:
-    """Whether a tensor has these strides, where they matter."""
+    """Whether a tensor has these strides, apart from dims of size 1."""
     cdef int d
     if len(strides) != x.ndim_:
         return False
@@ -103,7 +102,7 @@ cdef int check_part(Tensor part, Tensor value) except -1:
 
 
 def take_view(Tensor x, place):
-    """The elements of `x`, a copy of a base, where a view lies: a view, if `x` lies as the base."""
+    """The elements of `x`, a copy of a base, at a view's place; a view if `x` has its strides."""
     sizes, strides, offset, base_strides, base_offset = place
     if is_laid_out(x, base_strides):
         return part_of(x, sizes, strides, offset - base_offset)
@@ -113,7 +112,7 @@ def take_view(Tensor x, place):
 
 
 def spread_view(Tensor g, shape, place):
-    """Zeros of a base's shape with `g` added where a view lies."""
+    """Zeros of a base's shape with `g` added at a view's place."""
     cdef Py_ssize_t summed[MAX_NDIM]
     cdef int d
     sizes, strides, offset, base_strides, base_offset = place
@@ -129,7 +128,7 @@ def spread_view(Tensor g, shape, place):
 
 
 def scatter_view(Tensor x, Tensor value, place):
-    """`x`, a copy of a base, with `value` written where a view lies."""
+    """`x`, a copy of a base, with `value` written at a view's place."""
     cdef Tensor out
     sizes, strides, offset, base_strides, base_offset = place
     if is_laid_out(x, base_strides):

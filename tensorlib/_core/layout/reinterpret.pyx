@@ -17,7 +17,7 @@ def view_dtype(Tensor x, dtype):
     """The memory of `x` as elements of another dtype, outside the graph.
 
     The last dim becomes longer for smaller elements and shorter for larger ones.
-    Raises: RuntimeError where the memory cannot be cut so, TypeError for what is not a dtype.
+    Raises: RuntimeError where sizes or strides do not allow it, TypeError for what is no dtype.
     """
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t steps[MAX_NDIM]
@@ -127,7 +127,7 @@ def of_parts(Tensor real, Tensor imag):
     ndim = broadcast("complex", real.ndim_, real.dims, imag.ndim_, imag.dims, dims)
     out = new_tensor(complex_of(real.type), ndim, dims)
     full = real if same_shape(real, out) else imag
-    if not full.packed and same_shape(full, out):        # in memory as it is
+    if not full.packed and same_shape(full, out):        # keep the order of dims in memory
         out = new_arranged_as(full, out.type)
     copy_into(part_of_complex(out, 0), real)
     copy_into(part_of_complex(out, 1), imag)

@@ -1,9 +1,10 @@
-"""`roll`: tensors shifted along dims, with what leaves at one end entering at the other.
+"""`roll`: tensors shifted along dims; what leaves at one end enters at the other.
 
 Outside autograd.
 
-A contiguous tensor is seen as rows, along the last dim that is shifted: each is the end of a row
-of the source, then its beginning. So whichever dims are shifted, memory is gone through once.
+A contiguous tensor is seen as rows along the last dim that is shifted. Each row of the result is
+the end of a row of the source, and then its beginning. So memory is passed once, whichever dims are
+shifted.
 """
 
 from tensorlib._core.base.blocks cimport copy_blocks, copy_run
@@ -15,7 +16,7 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_view
 from tensorlib._core.tiles.copies cimport copy_into, laid, packed
 
 cdef enum:
-    FEW = 1 << 13                # elements up to which the caller copies them and keeps the GIL
+    FEW = 1 << 13                # elements: up to so many one thread copies, and keeps the GIL
     PIECE = 1 << 16              # bytes that a thread copies at a time
 
 ctypedef struct Rolled:
@@ -23,15 +24,15 @@ ctypedef struct Rolled:
     char* y
     int ndim                     # of the rows
     Py_ssize_t size[MAX_NDIM]
-    Py_ssize_t start[MAX_NDIM]   # what comes first along a dim
+    Py_ssize_t start[MAX_NDIM]   # the index in the source that comes first
     Py_ssize_t row               # bytes of a row
-    Py_ssize_t first             # the byte of a row that comes first
+    Py_ssize_t first             # the byte of a source row that comes first
     Py_ssize_t rows
-    Py_ssize_t pieces            # of a row
+    Py_ssize_t pieces            # in which a long row is cut
 
 
 cdef inline Py_ssize_t source_of(const Rolled* r, Py_ssize_t row) noexcept nogil:
-    """The row that comes to be this one"""
+    """The row of the source that this row of the result is made of."""
     cdef Py_ssize_t found = 0, step = 1, at
     cdef int d
     for d in range(r.ndim - 1, -1, -1):
@@ -43,7 +44,7 @@ cdef inline Py_ssize_t source_of(const Rolled* r, Py_ssize_t row) noexcept nogil
 
 
 cdef inline Py_ssize_t rows_on(const Rolled* r, Py_ssize_t row) noexcept nogil:
-    """How many rows from this one on come from rows that lie one after the other"""
+    """How many rows of the result, from this one on, come from consecutive rows of the source."""
     cdef Py_ssize_t size, at, turn
     if r.ndim == 0:
         return 1
@@ -54,7 +55,7 @@ cdef inline Py_ssize_t rows_on(const Rolled* r, Py_ssize_t row) noexcept nogil:
 
 cdef inline void copy_parts_of(const char* x, char* y, Py_ssize_t step, Py_ssize_t n,
                                Py_ssize_t nbytes) noexcept nogil:
-    """The same part of n rows"""
+    """Copies the same part of n rows."""
     cdef Py_ssize_t i
     if nbytes <= 32:
         copy_blocks(x, step, y, step, n, nbytes)
@@ -64,7 +65,7 @@ cdef inline void copy_parts_of(const char* x, char* y, Py_ssize_t step, Py_ssize
 
 
 cdef void copy_rows_of(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Rows [begin, end)"""
+    """Copies the rows [begin, end)."""
     cdef Rolled* r = <Rolled*>context
     cdef Py_ssize_t n, turn = r.row - r.first
     cdef const char* x
@@ -78,7 +79,7 @@ cdef void copy_rows_of(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
 
 
 cdef void copy_pieces_of(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Pieces [begin, end) of all rows, which are long"""
+    """Copies the pieces [begin, end) of all rows, which are long."""
     cdef Rolled* r = <Rolled*>context
     cdef Py_ssize_t k, row, low, high, turn = r.row - r.first
     cdef const char* x
@@ -97,7 +98,8 @@ cdef void copy_pieces_of(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
 
 cdef void take_rows(Rolled* r, Py_ssize_t inner, int ndim, const Py_ssize_t* dims,
                     const Py_ssize_t* starts) noexcept:
-    """Dims that are not shifted join those before them, or the `inner` bytes of an element."""
+    """Describes the rows: dims that are not shifted are merged with those before them, or with the
+    `inner` bytes of an element."""
     cdef int d = ndim - 1, k
     while d > 0 and starts[d] == 0:
         inner *= dims[d]
@@ -116,7 +118,7 @@ cdef void take_rows(Rolled* r, Py_ssize_t inner, int ndim, const Py_ssize_t* dim
 
 cdef int copy_rows(Tensor x, Tensor out, int ndim, const Py_ssize_t* dims,
                    const Py_ssize_t* starts) except -1:
-    """Of contiguous tensors, seen as having these sizes."""
+    """Copies contiguous tensors, seen as having these sizes, row by row."""
     cdef Rolled r
     take_rows(&r, ITEMSIZE[x.type], ndim, dims, starts)
     r.x, r.y = x.data_pointer, out.data_pointer
@@ -126,14 +128,14 @@ cdef int copy_rows(Tensor x, Tensor out, int ndim, const Py_ssize_t* dims,
 
 
 cdef int copy_parts(Tensor x, Tensor out, int d, Py_ssize_t start) except -1:
-    """The end and the beginning of a tensor of any strides, shifted along one dim."""
+    """Copies the end and then the beginning of a tensor of any strides, shifted along one dim."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t rest = x.dims[d] - start, size = ITEMSIZE[x.type]
     cdef int k
     for k in range(x.ndim_):
         dims[k] = x.dims[k]
     dims[d] = rest
-    # both are moved by copies of views, which find how memory is gone through best
+    # both as copies of views, which find the best order of the dims themselves
     copy_into(new_view(out, x.ndim_, dims, out.steps, out.data_pointer),
               new_view(x, x.ndim_, dims, x.steps, x.data_pointer + start * x.steps[d] * size))
     dims[d] = start
@@ -147,7 +149,7 @@ cdef tuple several(object given):
 
 
 cdef bint add_shift(Py_ssize_t* start, object shift, Py_ssize_t size) except -1:
-    """Moves on what comes first along a dim; gives whether this is another place."""
+    """Adds a shift to what comes first along a dim; returns whether that moves any element."""
     cdef Py_ssize_t before = start[0]
     if not isinstance(shift, int):
         raise TypeError(f"roll: shifts must be ints, got {shift!r}")
@@ -157,7 +159,7 @@ cdef bint add_shift(Py_ssize_t* start, object shift, Py_ssize_t size) except -1:
 
 
 cdef Tensor rolled_flat(Tensor input, object shift):
-    """Shifted as a vector."""
+    """The tensor shifted as if it were a vector."""
     cdef Tensor x = packed(input), out = new_like(x, x.type)
     cdef Py_ssize_t start = 0
     add_shift(&start, shift, x.numel_)
@@ -167,7 +169,7 @@ cdef Tensor rolled_flat(Tensor input, object shift):
 
 
 cdef Tensor rolled_lanes(Tensor x, const Py_ssize_t* starts):
-    """Of images or volumes whose channels lie beside each other, and come last in memory."""
+    """The same for images or volumes in a channels-last layout."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t first[MAX_NDIM]
     cdef Tensor out = new_like(x, x.type)

@@ -30,7 +30,7 @@ cdef Tensor view_of(Tensor x, int ndim, const Py_ssize_t* dims, const Py_ssize_t
 
 
 def among_others(tuple views):
-    """The views, after noting that one operation made them all. Stand-ins pass as they are."""
+    """The views, each marked as one of several that an operation made. Proxies stay as they are."""
     for view in views:
         if isinstance(view, Tensor) and (<Tensor>view).origin == ALONE:
             (<Tensor>view).origin = AMONG_OTHERS
@@ -94,10 +94,10 @@ cdef list given_sizes(int ndim, const Py_ssize_t* dims, int free):
 
 
 cdef bint split_steps(Tensor x, int ndim, const Py_ssize_t* dims, Py_ssize_t* steps) noexcept:
-    """The strides that show `x` under other sizes without a copy; False if there are none.
+    """Finds strides for a view of `x` with other sizes; False if there are none.
 
-    Groups of dims that lie regularly in memory are matched, from the last, with new dims of the
-    same number of elements.
+    From the last dim on, groups of dims that are one step apart in memory are matched with new dims
+    of the same number of elements.
     """
     cdef int old = x.ndim_ - 1, new = ndim - 1
     cdef Py_ssize_t base, have = 1, want = 1
@@ -107,7 +107,7 @@ cdef bint split_steps(Tensor x, int ndim, const Py_ssize_t* dims, Py_ssize_t* st
     while old >= 0:
         base = x.steps[old]
         have = x.dims[old]
-        # a group goes on while the next dim continues this one in memory
+        # a group ends where the next dim does not continue this one in memory
         while old > 0 and (x.dims[old - 1] == 1 or have == 1
                            or x.steps[old - 1] == have * base):
             if have == 1:
@@ -266,7 +266,7 @@ def flat_sizes(sizes, start_dim, end_dim):
 
     Raises: IndexError, RuntimeError if `start_dim` comes after `end_dim`.
     """
-    cdef tuple dims = tuple(sizes)           # whose parts are no `Size`, which takes 200 ns each
+    cdef tuple dims = tuple(sizes)           # slices of a `Size` are a `Size`, at 200 ns each
     cdef int ndim = len(dims)
     cdef int start = wrap_dim("flatten", settled(start_dim), ndim)
     cdef int end = wrap_dim("flatten", settled(end_dim), ndim)
@@ -281,7 +281,7 @@ def flat_sizes(sizes, start_dim, end_dim):
 
 
 def moved_order(int ndim, source, destination):
-    """The order of dims in which those of `source` stand at `destination`, the others as before.
+    """The order of dims with those of `source` at `destination`, and the others in their order.
 
     Raises: RuntimeError for dims given twice or of different numbers, IndexError.
     """
@@ -422,8 +422,8 @@ def flip(Tensor x, dims):
 
 
 def to_dtype(Tensor x, dtype, bint copy=False):
-    """`x` as another dtype, its dims in the same order in memory: itself if it has it already,
-    unless `copy`."""
+    """`x` as another dtype, with its dims in the same order in memory. It is `x` itself if it has
+    that dtype, unless `copy`."""
     cdef int id = dtype_id(dtype)
     return x if x.type == id and not copy else arranged_copy(x, id)
 
@@ -450,7 +450,7 @@ def zeros(shape, dtype, *, str name="zeros"):
 
 
 cdef Tensor in_format(str name, Tensor x, object memory_format):
-    """The memory of a new tensor in another format, whose channels, dim 1, lie closest together.
+    """The memory of a new tensor as one in another format: channels last, or contiguous.
 
     Raises: RuntimeError for another number of dims.
     """

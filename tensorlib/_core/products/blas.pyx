@@ -65,20 +65,20 @@ cdef enum:
     # costs 1 to 2 % over one plain call on one thread, with half of them 3 to 5 %.
     BLOCK_COLS = 192
     BLOCK_ROWS = 768
-    BLOCK_ROWS_ALONE = 256  # where blocks lie below each other only
-    # What gives fewer than FEW blocks so is cut into halves again while a block has this many
-    # products, some 20 us, and no side below SHORT_SIDE: 256 x 256 into 2 blocks, 512 x 512 into 4.
+    BLOCK_ROWS_ALONE = 256  # if only the rows are cut
+    # If that makes fewer than FEW blocks, they are cut into halves while a block has so many
+    # products (some 20 us) and no side below SHORT_SIDE: 256 x 256 into 2 blocks, 512 x 512 into 4.
     FEW = 4
     BLOCK_PRODUCTS = 1 << 21
     SHORT_SIDE = 128
     # Products in one chunk of a batch, and elements of the matrix in one chunk of a
     # matrix-vector product: some 10 us either way.
     BATCH_CHUNK = 1 << 18
-    CALL = 1 << 11          # products that take as long as the call for one matrix of a batch
+    CALL = 1 << 11          # products that take as long as a BLAS call, made for each matrix
     OUTER_CHUNK = 1 << 15   # elements of outer products in one chunk
-    NARROW = 4              # columns of b up to which a batch of small products has loops of ours
-    NARROW_SIDE = 16        # rows and columns of a
-    NARROW_CHUNK = 1 << 15  # products in one chunk of them
+    NARROW = 4              # columns of b for which batches of small products have own loops,
+    NARROW_SIDE = 16        # and rows and columns of a
+    NARROW_CHUNK = 1 << 15  # products in one chunk of these
     VECTOR_CHUNK = 1 << 16
     LONG = 512
 
@@ -101,17 +101,17 @@ ctypedef struct Narrow:
 
 ctypedef struct Blocks:
     const MatmulArgs* args
-    const char* row          # that panels add to each of y, or NULL
+    const char* row          # which panels add to each row of y, or NULL
     int dtype
-    bint wide                # whether panels of ours do it, and not the BLAS
+    bint wide                # whether the library's panels are used, and not the BLAS
     ufunc_loop loop
     void* data
     Py_ssize_t rows, cols    # sides of a block
-    Py_ssize_t down, across  # blocks below and beside each other
+    Py_ssize_t down, across  # how many blocks the rows, and the columns, are cut into
 
 cdef ufunc_loop loops[N_DTYPES]
 cdef void* loop_data[N_DTYPES]
-cdef outer_product outers[N_DTYPES]      # of one column and one contiguous row; NULL where none is
+cdef outer_product outers[N_DTYPES]      # of a column and a contiguous row; NULL if there is none
 cdef narrow_products narrows[NARROW + 1][N_DTYPES]     # by columns
 find_by_dtype("product", "outer", <void**>outers)
 for _columns in range(1, NARROW + 1):
@@ -119,13 +119,13 @@ for _columns in range(1, NARROW + 1):
 
 cdef get_threads_fn blas_get_threads = NULL
 cdef set_threads_fn blas_set_threads = NULL
-cdef int users = 0     # products under way that need a BLAS of one thread
-cdef int restore = 1   # what the last of them sets
+cdef int users = 0     # running products that need the BLAS to use one thread
+cdef int restore = 1   # the number of threads that the last of them restores
 cdef int pool_threads = pool.get_num_threads()
 
 
 cdef bint matmul_adds(int dtype, const MatmulArgs* args, const char* row) noexcept nogil:
-    """y := a @ b + row where a product can do that on the way; False, and nothing done, else."""
+    """y := a @ b + row, where a product can add the row itself; else False, with nothing done."""
     if args.batch != 1 or args.m == 0 or args.n == 0 or args.k == 1 or not adds_row(dtype, args):
         return False
     multiply(dtype, args, row)
@@ -133,7 +133,7 @@ cdef bint matmul_adds(int dtype, const MatmulArgs* args, const char* row) noexce
 
 
 cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil:
-    """y := a @ b; -1 if there is no loop for the dtype: of bfloat16 what `takes_pairs` alone."""
+    """y := a @ b; -1 if there is no loop: for bfloat16 there is only where `takes_pairs`."""
     return multiply(dtype, args, NULL)
 
 
@@ -141,7 +141,7 @@ cdef void multiply_matrices(int dtype, const char* a, Py_ssize_t a_row, Py_ssize
                             const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* y,
                             Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
                             Py_ssize_t n) noexcept nogil:
-    """y (m, n) := a @ b of float32 or float64, where steps are counted in elements"""
+    """y (m, n) := a @ b, float32 or float64; steps in elements"""
     cdef MatmulArgs args
     cdef Py_ssize_t size = ITEMSIZE[dtype]
     args.a, args.b, args.y = <char*>a, <char*>b, y
@@ -190,7 +190,7 @@ cdef int multiply(int dtype, const MatmulArgs* args, const char* row) noexcept n
 
 
 cdef void share_blocks(Blocks* blocks, Py_ssize_t products) noexcept nogil:
-    """Products of so many multiplications each, shared by matrices or by blocks of them."""
+    """Shares products of `products` multiplications each among threads, by matrices or blocks."""
     cdef Py_ssize_t batch = blocks.args.batch
     if batch > 1 and products < BATCH_CHUNK:
         parallel_for(run_matrices, blocks, batch, 1 + BATCH_CHUNK // (CALL + products))
@@ -200,7 +200,7 @@ cdef void share_blocks(Blocks* blocks, Py_ssize_t products) noexcept nogil:
 
 
 cdef bint run_narrow(narrow_products run, const MatmulArgs* args) noexcept nogil:
-    """y := a @ b for small matrices of few columns; False where no loop does it."""
+    """y := a @ b for small matrices, b with few columns; False if there is no loop for it."""
     cdef Narrow narrow
     cdef Py_ssize_t size = args.y_col, each = args.m * args.n * args.k
     if run == NULL or args.y_row != args.n * size or args.y_batch != args.m * args.y_row:
@@ -220,7 +220,7 @@ cdef void run_narrow_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexc
 
 
 cdef bint run_outer(outer_product run, const MatmulArgs* args) noexcept nogil:
-    """y := a @ b for columns `a` and rows `b`; False where a row is not contiguous."""
+    """y := a @ b for columns `a` and rows `b`; False if the rows are not contiguous."""
     cdef Outer outer
     outer.args, outer.run, outer.itemsize = args, run, args.y_col
     if args.m * args.n * args.batch == 0:
@@ -248,14 +248,14 @@ cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 
 
 cdef void choose_blocks(Blocks* blocks) noexcept nogil:
-    """Sides of the blocks: from the shape alone where the BLAS does them."""
+    """Sets the sides of the blocks: for the BLAS by the shape alone."""
     cdef const MatmulArgs* args = blocks.args
-    if blocks.wide and pool_threads == 1:       # whose bits do not follow the blocks
+    if blocks.wide and pool_threads == 1:       # the bits of panels do not depend on blocks
         blocks.rows, blocks.cols = args.m, args.n
     elif args.m == 1 or args.n == 1:
         blocks.rows = even_part(args.m, VECTOR_CHUNK // max(1, args.k))
         blocks.cols = even_part(args.n, VECTOR_CHUNK // max(1, args.k))
-        if blocks.wide:                         # which reads rows of b fastest if they are long
+        if blocks.wide:                         # panels read long rows of b fastest
             blocks.cols = max(blocks.cols, LONG)
     else:
         blocks.cols = even_part(args.n, BLOCK_COLS)
@@ -266,7 +266,7 @@ cdef void choose_blocks(Blocks* blocks) noexcept nogil:
 
 
 cdef void halve(Blocks* blocks) noexcept nogil:
-    """Cuts what gives too few blocks to share into halves, the longer side first."""
+    """Cuts blocks into halves while there are too few to share, the longer side first."""
     cdef const MatmulArgs* args = blocks.args
     cdef Py_ssize_t* side
     while (args.batch * parts_of(args.m, blocks.rows) * parts_of(args.n, blocks.cols) < FEW
@@ -331,13 +331,12 @@ cdef void call_loop(Blocks* blocks, Py_ssize_t matrix, Py_ssize_t matrices, Py_s
     strides[:] = [args.a_batch, args.b_batch, args.y_batch, args.a_row, args.a_col,
                   args.b_row, args.b_col, args.y_row, args.y_col]
     blocks.loop(operands, sizes, strides, blocks.data)
-    if blocks.row != NULL:              # there was no memory for panels
+    if blocks.row != NULL:              # no memory for panels: the BLAS did not add the row
         add_row(blocks.row + col * args.y_col, args.y_col, operands[2], args.y_row, rows, cols)
 
 
 cdef void hold_one_thread() noexcept nogil:
-    """Make the BLAS use one thread until the matching release; NumPy's own calls get theirs back.
-    """
+    """Makes the BLAS use one thread until the matching release, which restores the number."""
     global users, restore
     if blas_set_threads == NULL:
         return
@@ -362,7 +361,7 @@ cdef void release_one_thread() noexcept nogil:
 
 
 cdef void forget_users() noexcept nogil:
-    """In a forked child: products that other threads were at do not go on here."""
+    """In a forked child: forgets the products of threads that do not exist here."""
     global users
     blas_renew_mutex()
     if users > 0 and restore != 1:
@@ -384,8 +383,8 @@ cdef class one_blas_thread:
 def blas_info():
     """What is known of the BLAS that NumPy uses: a dict with name, version, threads and path.
 
-    `threads` is what NumPy's own calls use (tensorlib's products thread themselves); it is None
-    for a library that cannot be asked.
+    `threads` is the number that NumPy's own calls use (tensorlib's products have their own
+    threads); None if the library has no function for it.
     """
     return {**_found, "threads": _blas_threads()}
 
@@ -397,7 +396,7 @@ def _blas_threads():
 
 
 def _set_blas_threads(int n):
-    """Follow `set_num_threads`: for what NumPy calls, such as LAPACK."""
+    """Sets the threads of the BLAS as `set_num_threads` asks, for NumPy's calls of LAPACK."""
     global restore, pool_threads
     pool_threads = n
     if blas_set_threads == NULL:
@@ -411,7 +410,7 @@ def _set_blas_threads(int n):
         pthread_mutex_unlock(&blas_mutex)
 
 
-# Library, and its functions: get threads, set threads, describe.
+# A library, and the names of its functions that get and set threads, and describe it.
 _BLAS_FUNCTIONS = [
     *[("openblas", *[f"{prefix}openblas_{name}{suffix}" for name in (
         "get_num_threads", "set_num_threads", "get_config")])
@@ -421,7 +420,7 @@ _BLAS_FUNCTIONS = [
 
 
 def _loaded_libraries():
-    """Paths of the loaded libraries whose name speaks of a BLAS, NumPy's own first."""
+    """Paths of the loaded libraries with the name of a BLAS, NumPy's own first."""
     try:
         with open("/proc/self/maps") as maps:
             paths = {line[line.index("/"):].rstrip("\n") for line in maps if "/" in line}
@@ -459,16 +458,16 @@ def _describe(size_t library, name):
     return (<describe_fn>describe)().decode() if describe != NULL else ""
 
 
-# Kernels of OpenBLAS that have registers of 32 bytes, as its description names them; it runs them
-# on processors of AMD that have wider ones, too. With registers of 32 bytes, ours multiply at 92 to
-# 95 % of what a Zen 3 can, and those at 80 to 87 %. Those for AVX-512 are as fast as ours in large
-# products; what they pack before takes longer, so that smaller ones take up to twice as long.
+# The kernels of OpenBLAS, as its description names them, that use registers of 32 bytes. It runs
+# them on AMD processors with wider ones, too. With such registers, ours reach 92 to 95 % of the
+# peak of a Zen 3, and those 80 to 87 %. The kernels for AVX-512 are as fast as ours in large
+# products, but pack more slowly, so that smaller products take up to twice as long.
 _NARROW = {"Haswell", "Zen"}
 _WIDE = {"SkylakeX", "Cooperlake", "SapphireRapids"}
 
 
 def _fastest_way():
-    """The way for products of any size, from the kernels that the BLAS has chosen."""
+    """The fastest `Way` for products of any size, by the kernels that the BLAS has chosen."""
     words = set(_found["version"].split())
     if _kernels.level in ("v3", "v4") and words & _NARROW:
         return "panels"
@@ -476,7 +475,7 @@ def _fastest_way():
 
 
 def _find_loops():
-    """Fill `loops` from those of np.matmul for floats, and from our own for integers."""
+    """Fills `loops`: floats with those of np.matmul, integers with our own."""
     cdef PyUFuncObject* matmul = <PyUFuncObject*><PyObject*>numpy.matmul
     cdef int i, dtype
     numbers = {numpy.dtype(name).num: dtype_id(BY_NAME[name]) for name in BY_NAME

@@ -1,9 +1,9 @@
 """Gaussian elimination with partial pivoting, block by block, and systems solved by it.
 
-Some columns, at most TRIANGLE, are eliminated at a time, where they lie by columns (`_kernels/
-triangles.h`); of the columns beside them threads have strips, by panels (`panel_products.pyx`).
-What is subtracted from an element goes by blocks whose bounds follow from the number of rows alone,
-so that its bits do not depend on the threads, nor on the matrices beside it.
+A block of at most TRIANGLE columns is eliminated at a time, in column-major memory (`_kernels/
+triangles.h`). The columns to its right are updated by panels (`panel_products.pyx`), in strips that
+threads share. Sums are cut into blocks whose bounds follow from the number of rows alone, so that
+the bits of an element depend neither on the threads nor on the other matrices of a batch.
 """
 
 from libc.math cimport NAN, fabs, log
@@ -27,7 +27,7 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed_copy
 
 cdef enum:
-    BEHIND = 2 * 16          # elements: the kernel goes on after a row by two vectors
+    BEHIND = 2 * 16          # elements: the kernel accesses up to two vectors past a row
 
 ctypedef Py_ssize_t (*eliminate_fn)(char* p, Py_ssize_t p_row, Py_ssize_t n, Py_ssize_t m,
                                     Py_ssize_t* places) noexcept nogil
@@ -42,25 +42,24 @@ ctypedef struct Work:
     int32_t* pivots          # from 1, or NULL
     int32_t* info
     Py_ssize_t n, m
-    bint found, failed       # whether an info is not 0; for want of memory
+    bint found, failed       # whether an info is not 0, and whether there was no memory
 
-ctypedef struct Block:       # columns [j, j + cols) of a matrix, and what lies beside them
+ctypedef struct Block:       # columns [j, j + cols) of a matrix
     int dtype
     char* x
-    char* left               # L below the square of the block, by rows
+    char* left               # L below the block's square on the diagonal, row-major
     Py_ssize_t n, j, cols
     Py_ssize_t[TRIANGLE] places
 
 
 cdef inline Py_ssize_t width_of(Py_ssize_t n) noexcept nogil:
-    """How many columns are eliminated at a time. The kernel is slower than the panels, which take
-    longer for few columns of many rows: 256 x 256 of float32 takes 270 us by 16 and 350 by 64."""
+    """How many columns are eliminated at a time. The kernel is slower than the panels, but these
+    want many columns for many rows: 256 x 256 of float32 takes 270 us by 16 and 350 by 64."""
     return 16 if n <= 256 else 32 if n <= 512 else TRIANGLE
 
 
 cdef void exchange(Block* b, char* x, Py_ssize_t row, Py_ssize_t cols) noexcept nogil:
-    """Exchanges rows of x, `cols` of their elements, as those of a block were; a row is `row` bytes
-    from the next one."""
+    """Exchanges rows of x (`cols` elements, `row` bytes apart) by the pivots of a block."""
     cdef char[512] kept
     cdef Py_ssize_t c, done, part, nbytes = cols * size_of(b.dtype)
     cdef char* first
@@ -78,8 +77,8 @@ cdef void exchange(Block* b, char* x, Py_ssize_t row, Py_ssize_t cols) noexcept 
 
 
 cdef void eliminate_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """What lies beside a block, by strips of columns: rows exchanged, U in the rows of the block,
-    and less L @ U below it"""
+    """Updates strips of the columns to the right of a block: exchanges rows, solves for U in the
+    rows of the block, and subtracts L @ U below."""
     cdef Block* b = <Block*>context
     cdef char[TRIANGLE * TRIANGLE * 8] panels
     cdef Py_ssize_t strip, cols, size = size_of(b.dtype), row = b.n * size, below = b.j + b.cols
@@ -99,8 +98,8 @@ cdef void eliminate_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noex
 
 cdef Py_ssize_t factor_matrix(Block* b, char* y, Py_ssize_t m, int32_t* pivots,
                               char* scratch) noexcept nogil:
-    """x (n, n) := L and U in one, with the rows of y (n, m) exchanged; the place, from 1, of the
-    first zero on the diagonal of U, or 0"""
+    """x (n, n) := L and U in one matrix; exchanges the rows of y (n, m), too. Returns the place,
+    from 1, of the first zero on the diagonal of U, or 0."""
     cdef Py_ssize_t c, rows, found, info = 0, size = size_of(b.dtype), row = b.n * size
     cdef Py_ssize_t turned_row = b.n + BEHIND, width = width_of(b.n)
     cdef char* at
@@ -173,7 +172,7 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
 
 
 cdef Tensor run(str name, Tensor a, Tensor y, Tensor pivots, Tensor info, bint* found):
-    """L and U of a copy of `a`, in one; y := the solution of a @ x = y, unless it is None."""
+    """L and U of a copy of `a`, in one matrix; y := the solution of a @ x = y, unless y is None."""
     cdef Work w
     cdef Tensor x = packed_copy(a, a.type)
     w.dtype, w.x, w.n, w.m, w.y = a.type, x.data_pointer, a.dims[a.ndim_ - 1], 0, x.data_pointer
@@ -190,8 +189,8 @@ cdef Tensor run(str name, Tensor a, Tensor y, Tensor pivots, Tensor info, bint* 
 
 
 def solve(Tensor a not None, Tensor b not None):
-    """x of a @ x = b for as many matrices b as a, NaN for singular ones; for each the place of the
-    first zero on the diagonal of U, or 0; and whether there is one. None for complex matrices."""
+    """The solutions of a @ x = b, NaN for singular matrices; for each matrix the place of the first
+    zero on the diagonal of U, or 0; and whether any has one. None for complex matrices."""
     cdef Tensor x, info
     cdef bint found
     cdef int d
@@ -208,8 +207,8 @@ def solve(Tensor a not None, Tensor b not None):
 
 
 def factors(Tensor a not None):
-    """L and U in one matrix, the rows exchanged, from 1, and the place of the first zero on the
-    diagonal of U, or 0. None for other than square matrices, and for complex ones."""
+    """L and U in one matrix, the pivots, from 1, and the place of the first zero on the diagonal of
+    U, or 0. None for complex matrices, and for those that are not square."""
     cdef Tensor x, pivots, info
     cdef bint found
     if not takes(a):
@@ -234,7 +233,7 @@ ctypedef struct Logarithms:
 
 cdef void log_determinant(const floating* x, const int32_t* pivots, Py_ssize_t n, floating* sign,
                           floating* size) noexcept nogil:
-    """The sign, or 0, and the logarithm of the size of a determinant, from its L and U."""
+    """The sign (or 0) and the logarithm of the magnitude of a determinant, from L and U."""
     cdef Py_ssize_t i
     cdef double total = 0
     cdef floating at
@@ -259,7 +258,7 @@ cdef void find_logarithms(void* context, Py_ssize_t begin, Py_ssize_t end) noexc
 
 
 def log_determinants(Tensor a not None, Tensor pivots not None):
-    """The signs and logarithms of determinants, of L and U in one matrix and the pivots, from 1."""
+    """The signs and log-magnitudes of determinants, from L and U in one matrix and the pivots."""
     cdef Logarithms f
     cdef Tensor sign, size
     cdef int d

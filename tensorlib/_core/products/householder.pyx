@@ -1,10 +1,10 @@
 """Householder reflections block by block: QR decompositions, and products of reflections.
 
-A matrix lies by columns. Up to REFLECTIONS of its columns are reflected at a time (`_kernels/
-reflections.h`); the reflections of a block together are 1 - V @ T @ V.T (Schreiber and Van Loan,
-1989), by which the columns beside it are multiplied, with panels (`panel_products.pyx`), of which
-threads have strips. Sums over rows go by blocks whose bounds follow from the number of rows alone,
-so that the bits of a column do not depend on the threads, nor on the matrices beside it.
+Matrices are column-major. A block of up to REFLECTIONS columns is reduced at a time (`_kernels/
+reflections.h`). The product of a block's reflections is 1 - V @ T @ V.T (Schreiber and Van Loan,
+1989); the columns to its right are multiplied by that with panels (`panel_products.pyx`), in strips
+that threads share. Sums over rows are cut into blocks whose bounds follow from the number of rows
+alone, so that the bits of a column depend neither on the threads nor on the batch.
 """
 
 from libc.string cimport memcpy, memset
@@ -27,12 +27,12 @@ from tensorlib._core.products import small_matrices
 
 cdef enum:
     REFLECTIONS = 32         # columns of a block; as in the kernels
-    FEW = 128                # columns that are reflected by half a block: a fifth faster
+    FEW = 128                # matrices with no more columns take half blocks: a fifth faster
     DEPTH = 256              # rows that are summed over at a time
-    STRIP = 64               # columns that one chunk of work has
-    LINE = 64                # bytes of a cache's line
-    PANEL = 32               # to which the widest panels round columns up
-    MOST_ROWS = 1 << 18      # of more the blocks would take much memory: left to LAPACK
+    STRIP = 64               # columns of a piece of work
+    LINE = 64                # bytes of a cache line
+    PANEL = 32               # columns of the widest panels
+    MOST_ROWS = 1 << 18      # with more, blocks would need much memory, and LAPACK takes over
 
 ctypedef void (*reflect_fn)(char* p, char* v, Py_ssize_t row, char* factors, Py_ssize_t n,
                             Py_ssize_t m) noexcept nogil
@@ -48,10 +48,10 @@ ctypedef struct Work:
     char* x                  # matrices (n, m): n columns of m rows
     char* factors            # (k) of each
     Py_ssize_t m, n, k
-    bint product             # of reflections that x has; else x is to be decomposed
-    bint failed              # for want of memory
+    bint product             # whether x has reflections to multiply, or is to be decomposed
+    bint failed              # there was no memory
 
-ctypedef struct Copies:      # of matrices
+ctypedef struct Copies:      # a copy of matrices, or of the triangles R
     int dtype
     const char* x
     char* y
@@ -60,23 +60,24 @@ ctypedef struct Copies:      # of matrices
 ctypedef struct Block:       # reflections [j, j + cols) of a matrix
     int dtype
     char* x
-    Py_ssize_t m, n          # a column, and how many
+    Py_ssize_t m, n          # rows and columns
     Py_ssize_t j, cols, width
     Py_ssize_t row           # elements from one column in scratch to the next
-    Py_ssize_t begin         # of the columns that are multiplied
-    char* columns            # scratch: those of the block
+    Py_ssize_t begin         # the first column that is multiplied
+    char* columns            # scratch: the columns of the block
     char* v                  # V.T
     char* panels             # V, packed
     char* weights            # minus T @ V.T, or T.T @ V.T, packed
 
 
 cdef Py_ssize_t row_of(int dtype, Py_ssize_t m) noexcept nogil:
-    """So many elements that rows end with a whole vector, and do not share few lines of caches."""
+    """The elements from one row to the next: whole vectors, and no large power of two, with which
+    rows would compete for few cache sets."""
     return ((1 + (m * size_of(dtype) - 1) // LINE) | 1) * LINE // size_of(dtype)
 
 
 cdef void pack_rows(Block* b, Py_ssize_t rows) noexcept nogil:
-    """The panels of V, DEPTH rows after the others, as `times_rows` takes them"""
+    """Packs V into panels for `times_rows`, DEPTH rows after DEPTH rows."""
     cdef Py_ssize_t l = 0, size = size_of(b.dtype)
     while l < rows:
         pack_panels(b.dtype, b.v + l * size, 1, b.row, b.panels + l * REFLECTIONS * size,
@@ -86,7 +87,7 @@ cdef void pack_rows(Block* b, Py_ssize_t rows) noexcept nogil:
 
 cdef void times_rows(Block* b, const char* x, Py_ssize_t x_row, char* y, Py_ssize_t count,
                      Py_ssize_t rows) noexcept nogil:
-    """y (count, cols) := x (count, rows) @ V, rows of REFLECTIONS elements"""
+    """y (count, cols) := x (count, rows) @ V; the rows of y are REFLECTIONS elements apart"""
     cdef Py_ssize_t l = 0, depth, size = size_of(b.dtype)
     while l < rows:
         depth = min(<Py_ssize_t>DEPTH, rows - l)
@@ -99,7 +100,7 @@ cdef void times_rows(Block* b, const char* x, Py_ssize_t x_row, char* y, Py_ssiz
 
 
 cdef void join(Block* b, const char* factors, bint transposed) noexcept nogil:
-    """Packs V, and minus T @ V.T, or with the transpose of T"""
+    """Packs V and -T @ V.T; or, `transposed`, V and -T.T @ V.T."""
     cdef char[REFLECTIONS * REFLECTIONS * 8] squares
     cdef char[REFLECTIONS * REFLECTIONS * 8] t
     cdef Py_ssize_t rows = b.m - b.j
@@ -114,7 +115,7 @@ cdef void join(Block* b, const char* factors, bint transposed) noexcept nogil:
 
 
 cdef void reflect_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """x -= x @ V @ T @ V.T for strips of columns, which are rows of memory, from row j on"""
+    """x -= x @ V @ T @ V.T from row j on, for strips of columns, which are rows in memory"""
     cdef Block* b = <Block*>context
     cdef char[STRIP * REFLECTIONS * 8] y
     cdef Py_ssize_t strip, first, count
@@ -128,13 +129,13 @@ cdef void reflect_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
 
 
 cdef void reflect_beside(Block* b) noexcept nogil:
-    """The same for all columns from `begin` on"""
+    """The same for all columns from `begin` on, shared by threads."""
     if b.begin < b.n:
         parallel_for(reflect_strips, b, 1 + (b.n - b.begin - 1) // STRIP, 1)
 
 
 cdef void decompose(Block* b, char* factors, Py_ssize_t k) noexcept nogil:
-    """x (n, m), by columns := R and below it the vectors of its k reflections"""
+    """x (n, m), column-major := R, and below it the vectors of its k reflections"""
     cdef Py_ssize_t c, rows, size = size_of(b.dtype)
     cdef char* at
     cdef char* column
@@ -159,7 +160,7 @@ cdef void decompose(Block* b, char* factors, Py_ssize_t k) noexcept nogil:
 
 
 cdef void set_one(int dtype, char* x, Py_ssize_t i, bint added) noexcept nogil:
-    """x[i] := 1, or is more by it"""
+    """x[i] := 1, or, `added`, x[i] += 1"""
     if dtype == FLOAT32:
         (<float*>x)[i] = 1 + ((<float*>x)[i] if added else 0)
     else:
@@ -167,7 +168,7 @@ cdef void set_one(int dtype, char* x, Py_ssize_t i, bint added) noexcept nogil:
 
 
 cdef void read_vectors(Block* b) noexcept nogil:
-    """v := the vectors of a block's reflections, with ones and zeros above them"""
+    """v := the vectors of a block's reflections, with ones on the diagonal and zeros above"""
     cdef Py_ssize_t c, size = size_of(b.dtype)
     cdef char* row
     for c in range(b.cols):
@@ -179,7 +180,7 @@ cdef void read_vectors(Block* b) noexcept nogil:
 
 
 cdef void multiply(Block* b, const char* factors, Py_ssize_t k) noexcept nogil:
-    """x (n, m), by columns := the first n of the product of the k reflections that it has"""
+    """x (n, m), column-major := the first n columns of the product of the k reflections in it"""
     cdef Py_ssize_t c, size = size_of(b.dtype)
     cdef char* at
     for c in range(k, b.n):
@@ -224,7 +225,7 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
 
 
 cdef int run(str name, Tensor x, Tensor factors, bint product) except -1:
-    """Decomposes x (*, n, m), or multiplies its reflections."""
+    """Decomposes x (*, n, m), or, `product`, multiplies its reflections."""
     cdef Work w
     cdef Py_ssize_t batch
     w.dtype, w.x, w.factors, w.product = x.type, x.data_pointer, factors.data_pointer, product
@@ -241,13 +242,13 @@ cdef int run(str name, Tensor x, Tensor factors, bint product) except -1:
 
 
 cdef bint takes(Tensor x) noexcept:
-    """Whether these are matrices that are decomposed here."""
+    """Whether `x` are matrices that this module decomposes."""
     return ((x.type == FLOAT32 or x.type == FLOAT64) and x.ndim_ >= 2
             and x.dims[x.ndim_ - 2] <= MOST_ROWS)
 
 
 cdef Tensor turned(Tensor x):
-    """A view of the transposed matrices."""
+    """The transposed matrices, as a view."""
     cdef Py_ssize_t[MAX_NDIM] dims
     cdef Py_ssize_t[MAX_NDIM] steps
     cdef int d, n = x.ndim_
@@ -259,7 +260,7 @@ cdef Tensor turned(Tensor x):
 
 
 cdef void turn_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """y (n, m) := x.T, of rows of x (m, n) that lie one after the other"""
+    """y (n, m) := x.T, for packed matrices x (m, n)"""
     cdef Copies* t = <Copies*>context
     cdef Py_ssize_t i, each = t.n * t.m * size_of(t.dtype)
     for i in range(begin, end):
@@ -267,8 +268,8 @@ cdef void turn_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 
 cdef Tensor by_columns(Tensor a):
-    """A copy of the transposed matrices. 64 x 64 of float32 take 0.6 us where they lie by rows, and
-    2.6 as a view."""
+    """A packed copy of the transposed matrices. For packed ones it takes 0.6 us for 64 x 64 of
+    float32, where a copy of a transposed view takes 2.6."""
     cdef Copies t
     cdef Tensor view = turned(a), x
     if not a.packed:
@@ -283,7 +284,7 @@ cdef Tensor by_columns(Tensor a):
 
 
 cdef tuple decomposed(str name, Tensor a):
-    """R and the vectors of the reflections of `a` below it, by columns; and their factors."""
+    """R, and below it the vectors of the reflections of `a`, column-major; and their factors."""
     cdef Py_ssize_t[MAX_NDIM] dims
     cdef Tensor x, factors
     cdef int d
@@ -298,8 +299,8 @@ cdef tuple decomposed(str name, Tensor a):
 
 
 def geqrf(Tensor a not None):
-    """R and the Householder vectors below it, and their factors. None for complex matrices, and for
-    those of very many rows."""
+    """R, the Householder vectors below it, and their factors. None for complex matrices, and for
+    more than MOST_ROWS rows."""
     if not takes(a):
         return None
     x, factors = small_matrices.reflections(a) or decomposed("geqrf", a)
@@ -307,7 +308,7 @@ def geqrf(Tensor a not None):
 
 
 cdef void write_triangles(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """y (rows, n) := R, of what lies by columns in x"""
+    """y (rows, n) := R, for column-major x"""
     cdef Copies* t = <Copies*>context
     cdef Py_ssize_t i, row, size = size_of(t.dtype)
     cdef char* y
@@ -319,7 +320,7 @@ cdef void write_triangles(void* context, Py_ssize_t begin, Py_ssize_t end) noexc
 
 
 cdef Tensor triangles(Tensor x, Py_ssize_t rows):
-    """So many rows of R of x (*, n, m), which is by columns."""
+    """The first `rows` rows of R, for column-major x (*, n, m)."""
     cdef Py_ssize_t[MAX_NDIM] dims
     cdef Copies t
     cdef Tensor y
@@ -336,7 +337,7 @@ cdef Tensor triangles(Tensor x, Py_ssize_t rows):
 
 
 def triangle(Tensor a not None):
-    """R alone, min(M, N) rows of it. None as above."""
+    """R, with min(M, N) rows. None as for `geqrf`."""
     if not takes(a):
         return None
     x, factors = decomposed("linalg.qr", a)
@@ -344,8 +345,8 @@ def triangle(Tensor a not None):
 
 
 def qr(Tensor a not None, bint complete):
-    """Q and R of matrices that are not wide, all columns of Q if it is to be `complete`. None as
-    above."""
+    """Q and R of matrices with at least as many rows as columns; `complete`: with all columns of Q.
+    None as for `geqrf`."""
     cdef Py_ssize_t[MAX_NDIM] dims
     cdef Tensor x, q, r, factors
     cdef Py_ssize_t m, n
@@ -369,7 +370,8 @@ def qr(Tensor a not None, bint complete):
 
 
 def product(Tensor a not None, Tensor factors not None):
-    """The first columns of the product of the reflections whose vectors `a` has. None as above."""
+    """The first columns of the product of the reflections with vectors in `a`. None as for `geqrf`.
+    """
     cdef int d
     cdef Py_ssize_t rows, columns
     if not takes(a):

@@ -1,8 +1,8 @@
 """LAPACK in the library that NumPy has loaded, for what `numpy.linalg` has no loops for.
 
-OpenBLAS has its functions under names that say how they were built: those that end with `64_` take
-integers of 64 bits. Only these are used; `has` says whether they are there. Arrays are batches of
-matrices stored by columns, contiguous, in NumPy's memory: the core dims of a C array exchanged.
+The names of OpenBLAS's functions say how they were built: those that end with `64_` take 64-bit
+integers. Only these are used; `has` tells whether they exist. Arrays are contiguous batches of
+column-major matrices, in NumPy's memory: a C array with its last two dims exchanged.
 """
 
 from libc.math cimport fabs, fabsf, sqrt
@@ -50,7 +50,7 @@ ctypedef void (*sytrs_fn)(const char* uplo, const int64_t* n, const int64_t* nrh
 
 cdef enum:
     FUNCTIONS = 8
-    BLOCK = 64               # columns for which work space is given
+    BLOCK = 64               # columns of a block, for which there is work space
 
 cdef enum Function:
     GETRF, TRSM, GEQRF, ORGQR, SYTRF, SYTRS, HETRF, HETRS
@@ -64,7 +64,7 @@ cdef void* found[4][FUNCTIONS]
 
 
 cdef int find_functions() except -1:
-    """Fill `found`."""
+    """Fills `found`."""
     cdef void* library
     cdef int i, kind
     path = blas.blas_info()["path"]
@@ -101,7 +101,7 @@ cdef int kind_of(cnp.ndarray a) noexcept:
 
 
 cdef void* function(cnp.ndarray a, Function which) except NULL:
-    """The function for the dtype of an array, which is checked to be a batch that it can read."""
+    """The function for the dtype of an array, after checking that it can read the array."""
     if cnp.PyArray_NDIM(a) != 3 or not cnp.PyArray_ISCARRAY(a):
         raise ValueError("lapack: expected a contiguous batch of matrices")
     return address(kind_of(a), which)
@@ -117,7 +117,7 @@ cdef void* address(int kind, Function which) except NULL:
 
 
 cdef void* function_of_both(cnp.ndarray a, cnp.ndarray b, Function which) except NULL:
-    """The function for two batches of one dtype, each checked before a size of it is read."""
+    """The function for two batches of one dtype, each of which is checked."""
     cdef void* run = function(a, which)
     if run != function(b, which):
         raise ValueError(f"lapack: expected one dtype, got {a.dtype} and {b.dtype}")
@@ -157,8 +157,8 @@ cdef void factor_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 
 def factors(Tensor x not None, bint symmetric=False, bint hermitian=False):
-    """A copy of matrices by columns, as L and U of a = P @ L @ U, or of `symmetric` ones as L and D
-    of a = L @ D @ L.T, or L.mH if they are `hermitian`; the pivots, from 1, and infos."""
+    """The factors (column-major), pivots (from 1) and infos of matrices: L and U of a = P @ L @ U;
+    for `symmetric` ones L and D of a = L @ D @ L.T; for `hermitian` ones of a = L @ D @ L.mH."""
     cdef Factors f
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t i, last, lwork
@@ -183,17 +183,17 @@ def factors(Tensor x not None, bint symmetric=False, bint hermitian=False):
 
 def trsm(cnp.ndarray a not None, cnp.ndarray b not None, bint upper, bint unit,
          bint by_columns=False):
-    """b := x of a @ x = b for triangles `a`, stored by rows as b is, or `by_columns`."""
+    """b := the solution of a @ x = b for triangles `a`; both are row-major, or `by_columns`."""
     cdef trsm_fn run = <trsm_fn>function_of_both(a, b, TRSM)
     cdef Py_ssize_t i, batch = a.shape[0]
     cdef int64_t n = a.shape[1], k = b.shape[2]
-    cdef float[2] one = [1, 0]               # with an imaginary part, where it is read
+    cdef float[2] one = [1, 0]               # with an imaginary part for complex matrices
     cdef double[2] one_double = [1, 0]
     cdef const void* alpha
     if a.shape[2] != n or b.shape[1] != n or b.shape[0] != batch:
         raise ValueError("lapack: expected systems of one dtype and size")
     alpha = <void*>one if kind_of(a) % 2 == 0 else <void*>one_double
-    if n and k:                 # by columns these are transposes: x @ a = b with the other triangle
+    if n and k:                 # row-major: LAPACK sees x @ a = b with the other triangle
         with blas.one_blas_thread():
             for i in range(batch):
                 run(b"R", b"L" if upper != by_columns else b"U", b"T" if by_columns else b"N",
@@ -201,7 +201,7 @@ def trsm(cnp.ndarray a not None, cnp.ndarray b not None, bint upper, bint unit,
 
 
 def geqrf(cnp.ndarray a not None):
-    """a := R and the Householder vectors below it, by columns; their factors tau."""
+    """a := R and the Householder vectors below it, column-major. Returns their factors tau."""
     cdef geqrf_fn run = <geqrf_fn>function(a, GEQRF)
     cdef Py_ssize_t i, batch = a.shape[0]
     cdef int64_t m = a.shape[2], n = a.shape[1], lda = max(1, a.shape[2])
@@ -217,7 +217,7 @@ def geqrf(cnp.ndarray a not None):
 
 
 def orgqr(cnp.ndarray a not None, cnp.ndarray tau not None):
-    """a := the product of reflections, given by their Householder vectors, by columns."""
+    """a := the product of the reflections with Householder vectors in `a`, column-major."""
     cdef orgqr_fn run = <orgqr_fn>function(a, ORGQR)
     cdef Py_ssize_t i, batch = a.shape[0]
     cdef int64_t m = a.shape[2], n = a.shape[1], lda = max(1, a.shape[2])
@@ -235,7 +235,7 @@ def orgqr(cnp.ndarray a not None, cnp.ndarray tau not None):
 
 
 cdef int check_pivots(const int64_t* pivots, Py_ssize_t n) except -1:
-    """Raises IndexError unless the pivots are rows from 1, below 0 in pairs for blocks of two."""
+    """Raises: IndexError unless pivots are rows from 1, or two negative ones for a block of two."""
     cdef Py_ssize_t k = 0
     while k < n:
         if 1 <= pivots[k] <= n:
@@ -250,7 +250,7 @@ cdef int check_pivots(const int64_t* pivots, Py_ssize_t n) except -1:
 
 def sytrs(cnp.ndarray a not None, cnp.ndarray pivots not None, cnp.ndarray b not None,
           bint hermitian):
-    """b := x of a @ x = b, by columns, for what `sytrf` made of `a`."""
+    """b := the solution of a @ x = b, column-major, from the factors that `sytrf` gives."""
     cdef sytrs_fn run = <sytrs_fn>function_of_both(a, b, HETRS if hermitian else SYTRS)
     cdef Py_ssize_t i, batch = a.shape[0], j
     cdef int64_t n = a.shape[1], k = b.shape[1], info = 0
@@ -267,21 +267,22 @@ def sytrs(cnp.ndarray a not None, cnp.ndarray pivots not None, cnp.ndarray b not
                     &info)
 
 
-# ---- what is made of the results -----------------------------------------------------------------
+# ---- work on the results -------------------------------------------------------------------------
 
 cdef enum:
     REAL = 1
     COMPLEX = 2
 
-# The first element of a vector that is at least this part of its largest one is made positive: of a
-# complex vector real and positive.
-# No common ratio of elements, such as 1, 1/2 or the root of 1/2, is near it.
+# The sign of a vector: its first element that is at least this fraction of its largest one is made
+# positive (in a complex vector real and positive). The fraction is far from common ratios of
+# elements, such as 1, 1/2 or the root of 1/2.
 LARGE = 0.6
 cdef double large_part = LARGE
 
 
 cdef inline floating size_of(const floating* x, int parts) noexcept nogil:
-    """The square of an element's size; of a real one its size, which may be as small as it can."""
+    """The squared magnitude of a complex element. Of a real one the magnitude itself, whose square
+    may underflow."""
     if parts == REAL:           # without a branch, which would depend on random signs
         return fabsf(x[0]) if floating is float else fabs(x[0])
     return x[0] * x[0] + x[1] * x[1]
@@ -289,7 +290,7 @@ cdef inline floating size_of(const floating* x, int parts) noexcept nogil:
 
 cdef inline void find_largest(const floating* x, floating* y, Py_ssize_t m, Py_ssize_t n,
                               Py_ssize_t row, Py_ssize_t column, int parts) noexcept nogil:
-    """y[j * parts] := the largest size in column j of x (m, n), which is read along its runs"""
+    """y[j * parts] := the largest magnitude in column j of x (m, n), which is read contiguously"""
     cdef Py_ssize_t i, j
     cdef floating most, size
     for j in range(n):
@@ -310,7 +311,7 @@ cdef inline void find_largest(const floating* x, floating* y, Py_ssize_t m, Py_s
 
 cdef void find_signs(const floating* x, floating* y, Py_ssize_t m, Py_ssize_t n, Py_ssize_t row,
                      Py_ssize_t column, int parts) noexcept nogil:
-    """y (n) := the sign that each column of x (m, n) is to be multiplied with"""
+    """y (n) := the sign by which each column of x (m, n) is to be multiplied"""
     cdef Py_ssize_t i, j
     cdef floating most, size
     cdef const floating* at
@@ -330,8 +331,8 @@ cdef void find_signs(const floating* x, floating* y, Py_ssize_t m, Py_ssize_t n,
 
 
 def signs(cnp.ndarray vectors not None):
-    """1 or -1 for each column of a batch (B, M, N) as (B, 1, N), or a complex number of size 1,
-    such that it has the sign that vectors of ours have."""
+    """For each column of a batch (B, M, N) the factor that gives it its sign: 1 or -1, or a complex
+    number of magnitude 1. Shape (B, 1, N)."""
     cdef int kind = kind_of(vectors), parts = REAL if kind < 2 else COMPLEX
     if vectors.ndim != 3 or kind < 0 or not vectors.flags.aligned:
         raise ValueError("lapack: expected a batch of matrices of a floating or complex dtype")
@@ -349,7 +350,7 @@ def signs(cnp.ndarray vectors not None):
 
 
 cdef bint are_finite(const floating* x, Py_ssize_t n) noexcept nogil:
-    cdef floating[4] wrong = [0, 0, 0, 0]            # chains that do not wait for each other
+    cdef floating[4] wrong = [0, 0, 0, 0]            # four independent chains of additions
     cdef Py_ssize_t i
     for i in range(n // 4):
         wrong[0] += x[4 * i] - x[4 * i]              # 0, or NaN
@@ -375,7 +376,7 @@ def all_finite(cnp.ndarray a not None):
 ctypedef struct Exchanges:
     const int64_t* rows          # (B, k), from 1
     int64_t* order               # n of them
-    int32_t* y                   # (B, n, n), of zeros
+    int32_t* y                   # (B, n, n), zeroed
     Py_ssize_t k, n
     bint failed
 
@@ -398,9 +399,9 @@ cdef void exchange_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
 
 
 def permutation_matrices(Tensor pivots not None, Py_ssize_t n):
-    """The int32 matrices P, (*, n, n), that exchanges (*, K) of rows make, counted from 1.
+    """The int32 permutation matrices (*, n, n) of pivots (*, K), counted from 1.
 
-    Raises: RuntimeError for other rows and for more than n."""
+    Raises: RuntimeError for pivots out of range, and for more than n."""
     cdef Exchanges e
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int d, last = pivots.ndim_ - 1

@@ -1,6 +1,6 @@
-"""`linear`, and what it makes of its weight."""
+"""`linear`, and the transposed view of its weight."""
 
 from tensorlib._core.tensor.tensor cimport Tensor
 
-# A view of a matrix with rows for columns.
+# The transpose of a matrix, as a view.
 cdef Tensor transposed(Tensor x)

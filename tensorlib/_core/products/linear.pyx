@@ -25,7 +25,7 @@ cdef Tensor transposed(Tensor x):
 
 
 cdef bint broadcasts_to(Tensor x, Tensor out) noexcept:
-    """Whether a tensor is broadcast to the shape of another one."""
+    """Whether a tensor can be broadcast to the shape of another one."""
     cdef int d
     for d in range(1, x.ndim_ + 1):
         if d > out.ndim_ or x.dims[x.ndim_ - d] not in (1, out.dims[out.ndim_ - d]):
@@ -88,13 +88,13 @@ def wide_linear(Tensor input, Tensor weight):
     return wide_product("wide_linear", input, transposed(weight))
 
 
-# ---- products with the own transpose -------------------------------------------------------------
-# Rows are multiplied by those above them and by themselves, block by block; what lies on the other
-# side of the diagonal is a copy. 256 x 256 of float64 takes 0.65 of the time of a product.
+# ---- products of a matrix with its transpose -----------------------------------------------------
+# Each block of rows is multiplied by itself and the blocks above it; the other half, on the other
+# side of the diagonal, is copied. 256 x 256 of float64 takes 0.65 of the time of a full product.
 
 cdef enum:
-    ROWS = 64                # of a block: a whole number of them,
-    BLOCKS = 8               # and one part in so many of the rows
+    ROWS = 64                # the rows of a block are a multiple of this,
+    BLOCKS = 8               # and an eighth of all rows
 
 ctypedef struct Gram:
     int dtype

@@ -1,8 +1,8 @@
 """Products of bfloat16 in float32, two at a time (`_kernels/pair_product.h`).
 
-As with panels of float32, an element is a sum of sums over DEPTH products at most, so that its bits
-follow from k alone. 512 x 512 @ 512 x 512 takes 1.4 ms so on a Zen 4, and 2.9 by products of
-float32. Subnormal numbers are taken for zero, as PyTorch does there.
+As with panels of float32, an element is a sum of partial sums, each over at most DEPTH products, so
+that its bits depend on k alone. On a Zen 4 512 x 512 @ 512 x 512 takes 1.4 ms, and 2.9 in float32.
+The instructions take subnormal numbers as zero, in PyTorch, too.
 """
 
 from libc.stdint cimport uint16_t, uint32_t
@@ -14,21 +14,22 @@ from tensorlib._core.base.shape cimport times
 
 cdef enum:
     WIDTH = 32              # columns of a panel
-    DEPTH = 512             # so many rows of a panel take L1; an even number
+    DEPTH = 512             # rows of a panel that fit L1; an even number
     PANEL = DEPTH // 2 * WIDTH       # pairs in a panel
-    FEW = 3                 # rows for which packing takes longer than it saves
-    TILE = 32               # rows of the largest one
-    CHUNK_ROWS = 512        # rows of a that meet all panels, of which DEPTH columns take 1/2 of L2
-    # Rows of `a` that lie FEW_LINES bytes or a multiple apart share few lines of the caches.
+    FEW = 3                 # rows of a: with so few, packing b takes longer than it saves
+    TILE = 32               # rows of the largest register tile
+    CHUNK_ROWS = 512        # rows of a at once: DEPTH columns of them fill half of L2
+    # Rows of `a` that are a multiple of FEW_LINES bytes apart compete for few cache sets, and are
+    # copied to others.
     FEW_LINES = 1024
-    MOVED_LEAST = 256       # columns of b from which on it is worth it to move them
-    NEAR_MOST = 1 << 23                 # bytes to which they are moved
-    LINE = 64
-    GROUP = 256             # columns of y whose sums, of these rows, take 1/4 of it
-    GROUP_ROW = GROUP + 16  # elements from one of their rows to the next, an odd number of lines
+    MOVED_LEAST = 256       # columns of b from which on copying the rows of a pays
+    NEAR_MOST = 1 << 23     # bytes of such a copy at most
+    LINE = 64               # bytes of a cache line
+    GROUP = 256             # columns of y whose sums, for these rows, fill a quarter of L2
+    GROUP_ROW = GROUP + 16  # elements from one row of sums to the next: an odd number of lines
     LEAST = 1 << 15         # multiplications from which on pairs are faster
 
-cdef enum How:              # a product meets y
+cdef enum How:              # what a product does with y
     SETS, ADDS, ROUNDS
 
 ctypedef void (*pack_fn)(const uint16_t* b, Py_ssize_t b_row, Py_ssize_t b_col, uint32_t* p,
@@ -44,7 +45,7 @@ ctypedef void (*few_fn)(const uint16_t* a, Py_ssize_t a_row, const uint16_t* b, 
                         Py_ssize_t b_col, float* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
                         Py_ssize_t n) noexcept nogil
 
-# NULL where the processor does not multiply pairs
+# NULL if the processor does not multiply pairs.
 cdef pack_fn pack = <pack_fn>find_function("panels", "pack_pairs", "bfloat16", True)
 cdef product_fn panel_product = <product_fn>find_function(
     "panels", "product_of_pairs", "bfloat16", True)
@@ -105,7 +106,7 @@ cdef void block_by_pairs(const MatmulArgs* args, Block block) noexcept nogil:
 
 
 cdef void multiply_block(const MatmulArgs* args, Block block) noexcept nogil:
-    """A block by chunks of rows that stay in L2, as do float32 sums of GROUP columns of each."""
+    """Computes a block by chunks of rows of `a` that stay in L2, with the sums of GROUP columns."""
     cdef bint summed = args.k > DEPTH, rounded = args.y_col == sizeof(uint16_t)
     cdef bint crowded = summed and args.a_row % FEW_LINES == 0 and block.cols >= MOVED_LEAST
     cdef size_t near_row = ((args.k * sizeof(uint16_t) + LINE - 1) // LINE | 1) * LINE
@@ -126,7 +127,7 @@ cdef void multiply_block(const MatmulArgs* args, Block block) noexcept nogil:
 
 cdef void multiply_chunks(const MatmulArgs* args, Block block, Py_ssize_t most, char* near,
                           size_t near_row, float* sums) noexcept nogil:
-    """A block by chunks of nearly equal heights, each of whole tiles and `most` rows at most."""
+    """The same, with chunks of nearly equal heights: whole tiles, and at most `most` rows."""
     cdef Py_ssize_t row = block.row, end = block.row + block.rows
     cdef Py_ssize_t chunks = (block.rows + most - 1) // most
     while row < end:
@@ -139,7 +140,7 @@ cdef void multiply_chunks(const MatmulArgs* args, Block block, Py_ssize_t most, 
 
 cdef void multiply_rows(const MatmulArgs* args, Block block, char* near, size_t near_row,
                         float* sums) noexcept nogil:
-    """A chunk of rows, by way of `near` unless it is NULL, group by group of columns."""
+    """Computes a chunk of rows, group by group of columns; near: memory for a copy, or NULL."""
     cdef Py_ssize_t col = block.col, end = block.col + block.cols, i, size = sizeof(uint16_t)
     cdef Py_ssize_t group = GROUP if args.k > DEPTH else block.cols
     cdef MatmulArgs chunk = args[0]
@@ -166,7 +167,7 @@ cdef void multiply_rows(const MatmulArgs* args, Block block, char* near, size_t 
 
 cdef void multiply_columns(const MatmulArgs* args, char* y, Py_ssize_t y_row,
                            How first) noexcept nogil:
-    """y := a @ b, whose rows are y_row elements apart, part by part of k."""
+    """y := a @ b, part by part of k; the rows of y are y_row elements apart."""
     cdef uint32_t[PANEL] panel
     cdef Py_ssize_t l = 0, depth, col, cols, size = sizeof(uint16_t)
     cdef Py_ssize_t y_size = size if first == ROUNDS else sizeof(float)

@@ -1,7 +1,7 @@
 """The library's own matrix products, by packed panels, on memory given by pointers."""
 
 ctypedef struct MatmulArgs:
-    # y[i] := a[i] @ b[i] for each i < batch. Strides are in bytes and are any that NumPy takes; a
+    # y[i] := a[i] @ b[i] for each i < batch. Strides are in bytes, and may be any that NumPy has; a
     # broadcast operand has batch stride 0. y overlaps neither a nor b.
     char* a
     char* b
@@ -17,12 +17,12 @@ cdef bint fits_panels(int dtype, const MatmulArgs* args) noexcept nogil
 cdef bint adds_row(int dtype, const MatmulArgs* args) noexcept nogil
 cdef void run_by_panels(int dtype, const MatmulArgs* args, const char* row) noexcept nogil
 
-# A product of any size, block by block; false where there is no memory to pack one.
+# Whether a product of any size is faster by panels; a block of one, false if there is no memory.
 cdef bint panels_are_wide(int dtype, const MatmulArgs* args) noexcept nogil
 cdef bint block_by_panels(int dtype, const MatmulArgs* args, const char* added,
                           Block block) noexcept nogil
 
-# Products by a `b` that was packed once, for what multiplies by it often; strides in elements.
+# For other modules: products with a `b` that is packed once and used often; strides in elements.
 cdef Py_ssize_t panels_size(Py_ssize_t k, Py_ssize_t n) noexcept nogil
 cdef void pack_panels(int dtype, const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* p,
                       Py_ssize_t k, Py_ssize_t n) noexcept nogil

@@ -1,13 +1,13 @@
 """The library's own matrix products, by packed panels (`_kernels/panel_product.h`).
 
-They take what is too small for a BLAS to be worth its call, and products of every size where the
-BLAS has slower kernels. OpenBLAS and MKL run those of AVX2 on a Zen 5, half as fast as its
+They are used for products so small that a BLAS is not worth its call, and for all sizes where the
+BLAS has slower kernels. On a Zen 5 OpenBLAS and MKL run their AVX2 kernels, at half of what its
 registers of 64 bytes allow: 256 x 256 @ 256 x 256 of float32 takes 138 us here and 276 by either.
-On a Zen 3, whose registers have 32, OpenBLAS multiplies 512 x 128 @ 128 x 512 at 82 % of its peak,
-MKL at 75 % and this at 91 %.
+On a Zen 3, with registers of 32 bytes, OpenBLAS reaches 82 % of the peak in 512 x 128 @ 128 x 512,
+MKL 75 % and this module 91 %.
 
-An element is a sum of sums over DEPTH products at most, each a chain from the first to the last. So
-its bits follow from k alone, not from the rows and columns beside it, their layout or the threads.
+An element is a sum of partial sums, each a chain over at most DEPTH products. So its bits depend on
+k alone, and not on other rows and columns, layouts or threads.
 """
 
 from libc.string cimport memcpy
@@ -22,45 +22,49 @@ cdef enum:
     # Below this many products nothing is shared.
     SERIAL_BELOW = 8192
     CHUNK = 1 << 18         # products in one chunk of a batch: some 2 to 5 us
-    CALL = 1 << 11          # products that take as long as the call for one matrix of a batch
-    # A matrix b that takes no more memory than this has its panels on the stack, and goes by them
-    # whatever the BLAS is: 16 x 8 @ 8 x 16 of float32 in 0.2 us, by OpenBLAS in 0.7.
+    CALL = 1 << 11          # products that take as long as a call for one matrix of a batch
+    # Matrices b up to this size are packed on the stack, and multiplied by panels whatever the BLAS
+    # is: 16 x 8 @ 8 x 16 of float32 takes 0.2 us, and by OpenBLAS 0.7.
     ON_STACK = 1 << 15
     LINE = 64
-    COLUMNS = 32            # to which the widest panels round columns up
+    COLUMNS = 32            # of the widest panels
     LEAST_ROWS = 4          # with fewer, packing takes longer than it saves
     LEAST_BY_VECTOR = 128   # elements of a from which on the BLAS multiplies it by a vector
     LEAST_WIDTH = 40        # bytes of a row of b; with fewer, most of a panel is zeros
-    CHUNK_ROWS = 252        # rows of a that meet all panels before the next ones
-    DEPTH = 256             # so many rows of a panel fit L1 beside those of a
-    PART = 1 << 19          # bytes of panels
-    # Rows of a that were turned or moved lie no power of two apart: they would share few lines of
-    # the caches. 1024 x 1024 @ 1024 x 1024 where they lie took 1.2 times as long.
+    CHUNK_ROWS = 252        # rows of a that are multiplied by all panels before the next ones
+    DEPTH = 256             # rows of a panel that fit L1 together with rows of a
+    PART = 1 << 19          # bytes of panels that are packed at once
+    # Copied or transposed rows of a are not a power of two apart, or they would compete for few
+    # cache sets: 1024 x 1024 @ 1024 x 1024 without a copy took 1.2 times as long.
     TURNED_ROW = DEPTH + 16
-    FEW_LINES = 1024        # bytes between rows of which that is true
-    MOVED_LEAST = 256       # columns of b from which on moving them is worth it
+    FEW_LINES = 1024        # bytes between rows, or a multiple, for which that holds
+    MOVED_LEAST = 256       # columns of b from which on copying them pays,
     SCRATCH_BYTES = PART + CHUNK_ROWS * TURNED_ROW * 8
-    TURNED_LEAST = 48       # and turning them
-    # Rows of a from which on they are packed, in the place of more columns of a turned b: a vector
-    # is nearly full then. 32 x 784 @ 784 x 512 of float32 takes 270 us so and 290 otherwise, 16 x
-    # 1024 @ 1024 x 1024 340 and 464.
+    TURNED_LEAST = 48       # and transposing them
+    # From so many rows on, a is packed instead of a transposed b with more columns, as vectors are
+    # nearly full then: 32 x 784 @ 784 x 512 of float32 takes 270 us, and 290 otherwise; 16 x 1024 @
+    # 1024 x 1024 takes 340 and 464.
     SWAPPED_LEAST = 12
 
-# What does products of any size: the BLAS; panels; or panels where the BLAS packs slowly. OpenBLAS
-# for AVX-512 multiplies 8 x 128 @ 128 x 512 of float32 in 11 us, panels in 18; but with a b
-# that is turned, as the weight of a layer, in 55 and 21, and 32 x 784 @ 784 x 512 in 516 and 291.
-# A few rows read b where it lies: 16 x 512 @ 512 x 512 in 52 us; OpenBLAS packs it, in 100.
+# How products of any size are computed: by the BLAS, by panels, or by panels where the BLAS packs
+# slowly. OpenBLAS for AVX-512 multiplies 8 x 128 @ 128 x 512 of float32 in 11 us, panels in 18; but
+# with a transposed b, such as the weight of a layer, in 55 and 21, and 32 x 784 @ 784 x 512 in 516
+# and 291. With few rows of a, panels do not pack b: 16 x 512 @ 512 x 512 takes 52 us, and 100 by
+# OpenBLAS, which does.
 cdef enum Way:
     BLAS, PANELS, MOSTLY_PANELS
 
 cdef enum:
-    FLAT = 8                # rows from which on MOSTLY_PANELS takes a turned b; with fewer it takes
-    MOST_FLAT = 1 << 21     # more than these multiplications
-    PACKED = 96             # rows from which on another b is packed
-    TALL = 64               # rows, and multiplications, that another b has at least
+    # MOSTLY_PANELS takes a transposed b by panels if a has so many rows, or the product has more
+    # than so many multiplications,
+    FLAT = 8
+    MOST_FLAT = 1 << 21
+    # and another b if a product has so many rows and multiplications.
+    TALL = 64
     MANY = 1 << 19
-    FEW = 6                 # rows that keep up with reading it where it lies, and
-    BLAS_SMALL = 1000000    # multiplications up to which OpenBLAS packs nothing either
+    PACKED = 96             # rows from which on such a b is packed
+    FEW = 6                 # rows at least to read it unpacked, as memory is the limit with fewer
+    BLAS_SMALL = 1000000    # multiplications up to which OpenBLAS does not pack either
 
 ctypedef void (*pack_fn)(const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* p, Py_ssize_t k,
                          Py_ssize_t n) noexcept nogil
@@ -80,11 +84,11 @@ ctypedef void (*runs_fn)(const char* x, const Py_ssize_t* taps, const char* w, c
 
 ctypedef struct Panels:
     const MatmulArgs* args
-    const char* row         # added to each row of y, unless it is NULL
+    const char* row         # added to each row of y, or NULL
     int dtype
-    Py_ssize_t chunks       # of the rows of each matrix
+    Py_ssize_t chunks       # into which the rows of each matrix are cut
 
-cdef pack_fn packs[N_DTYPES]           # NULL where the BLAS does all
+cdef pack_fn packs[N_DTYPES]           # NULL for dtypes without panels
 cdef panel_fn panels[N_DTYPES]
 cdef turn_fn turns[N_DTYPES]
 cdef windows_fn windows[N_DTYPES]
@@ -104,20 +108,20 @@ cdef inline Py_ssize_t parts_of(Py_ssize_t side, Py_ssize_t part) noexcept nogil
 
 
 cdef Py_ssize_t panels_size(Py_ssize_t k, Py_ssize_t n) noexcept nogil:
-    """How many elements a packed matrix (k, n) takes."""
+    """The number of elements of a packed matrix (k, n)."""
     return times(k, parts_of(n, COLUMNS) * COLUMNS)
 
 
 cdef void pack_panels(int dtype, const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* p,
                       Py_ssize_t k, Py_ssize_t n) noexcept nogil:
-    """p := the panels of b; for float32 and float64"""
+    """p := b, float32 or float64, packed into panels"""
     packs[dtype](b, b_row, b_col, p, k, n)
 
 
 cdef inline void multiply(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
                           const char* p, char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
                           Py_ssize_t n, const char* base, Py_ssize_t base_row) noexcept nogil:
-    """y (m, n) := base + a (m, k) @ the matrix that was packed into p"""
+    """y (m, n) := base + a (m, k) @ the matrix packed in p"""
     cdef Py_ssize_t width = 2 * lanes[dtype]
     panels[dtype](a, a_row, a_col, p, width, k * width, y, y_row, m, k, n, base, base_row)
 
@@ -125,23 +129,23 @@ cdef inline void multiply(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t
 cdef void multiply_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
                           const char* p, char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
                           Py_ssize_t n) noexcept nogil:
-    """y (m, n) := a (m, k) @ the matrix that was packed into p"""
+    """y (m, n) := a (m, k) @ the matrix packed in p"""
     multiply(dtype, a, a_row, a_col, p, y, y_row, m, k, n, NULL, 0)
 
 
 cdef void add_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col, const char* p,
                      char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
                      Py_ssize_t n) noexcept nogil:
-    """y (m, n) += a (m, k) @ the matrix that was packed into p"""
+    """y (m, n) += a (m, k) @ the matrix packed in p"""
     multiply(dtype, a, a_row, a_col, p, y, y_row, m, k, n, y, y_row)
 
 
 cdef void multiply_windows(int dtype, const char* a, const Py_ssize_t* places,
                            const Py_ssize_t* taps, const char* p, char* y, Py_ssize_t m,
                            Py_ssize_t k, Py_ssize_t n) noexcept nogil:
-    """y (m, n) := the elements a[places[i] + taps[l]] @ the matrix (k, n) packed into p
+    """y (m, n) := the matrix of elements a[places[i] + taps[l]] @ the matrix (k, n) packed in p
 
-    Of BFLOAT16 elements are pairs, and y of float32.
+    BFLOAT16: the elements are pairs, and y is float32.
     """
     cdef Py_ssize_t l = 0, depth = parts_of(k, parts_of(k, DEPTH))
     while l < k:
@@ -150,41 +154,41 @@ cdef void multiply_windows(int dtype, const char* a, const Py_ssize_t* places,
 
 
 cdef Py_ssize_t shortest_run(int dtype) noexcept nogil:
-    """How many elements the runs that `multiply_runs` takes have at least."""
+    """The least length of the runs that `multiply_runs` takes."""
     return lanes[dtype]
 
 
 cdef void multiply_runs(int dtype, const char* x, const Py_ssize_t* taps, const char* w, char* y,
                         Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n) noexcept nogil:
-    """y (m, n) := w (m, k) @ the matrix whose rows are n elements each at x + taps[l]"""
+    """y (m, n) := w (m, k) @ the matrix whose row l is the n elements from x + taps[l] on"""
     runs[dtype](x, taps, w, y, y_row, m, k, n)
 
 
 cdef void turn(int dtype, const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y_row, Py_ssize_t m,
                Py_ssize_t n) noexcept nogil:
-    """y (n, m) := x.T, of m rows of n contiguous elements each"""
+    """y (n, m) := x.T, for x (m, n) with contiguous rows"""
     turns[dtype](x, x_row, y, y_row, m, n)
 
 
-# ---- a b that fits on the stack -----------------------------------------------------------------
+# ---- a b that fits on the stack ------------------------------------------------------------------
 
 cdef bint fits_panels(int dtype, const MatmulArgs* args) noexcept nogil:
-    """Whether b is a small matrix, or so small a vector that the call of the BLAS takes longer than
-    a panel that is nearly empty."""
+    """Whether b is a small matrix, or a vector with so few elements that a nearly empty panel is
+    faster than a call of the BLAS."""
     return panels[dtype] != NULL and args.m >= LEAST_ROWS and (
         args.n > 1 or times(args.m, args.k) <= LEAST_BY_VECTOR) and (
         times(panels_size(args.k, args.n), args.y_col) <= ON_STACK)
 
 
 cdef bint adds_row(int dtype, const MatmulArgs* args) noexcept nogil:
-    """Whether panels do a product in one part, to which they can add a row while it is in
-    registers: an element has the bits that it has if the row is added afterwards."""
+    """Whether panels compute a product in one part, and so can add a row in registers. The bits are
+    the same as if it were added afterwards."""
     return args.k > 0 and (fits_panels(dtype, args) or args.k <= DEPTH and (
         panels_are_wide(dtype, args)))
 
 
 cdef void run_by_panels(int dtype, const MatmulArgs* args, const char* row) noexcept nogil:
-    """y := a @ b where a matrix of b fits, + a row or NULL"""
+    """y := a @ b + row, for matrices b that `fits_panels`; row may be NULL"""
     cdef Panels work
     cdef Py_ssize_t each = times(args.m * args.n, args.k)
     work.args, work.dtype, work.chunks = args, dtype, parts_of(args.m, CHUNK_ROWS)
@@ -233,8 +237,8 @@ cdef bint panels_are_wide(int dtype, const MatmulArgs* args) noexcept nogil:
 
 cdef bint block_by_panels(int dtype, const MatmulArgs* args, const char* added,
                           Block block) noexcept nogil:
-    """The rows and columns of a block of y, + a row where it is one that `adds_row` takes; false
-    where there is no memory for panels."""
+    """Computes a block of y, plus a row if `adds_row` accepts the product; false if there is no
+    memory for panels."""
     cdef char* scratch = take_scratch(SCRATCH_BYTES)
     cdef Py_ssize_t size = args.y_col, depth = parts_of(args.k, parts_of(args.k, DEPTH))
     cdef Py_ssize_t most = PART // (depth * size) // COLUMNS * COLUMNS
@@ -257,7 +261,7 @@ cdef bint block_by_panels(int dtype, const MatmulArgs* args, const char* added,
 
 
 cdef bint is_swapped(const MatmulArgs* args, Block block) noexcept nogil:
-    """Whether y.T := b.T @ a.T packs less: of b, which is turned, nothing."""
+    """Whether y.T := b.T @ a.T is faster, as a transposed b need not be packed."""
     cdef Py_ssize_t size = args.y_col, columns = parts_of(block.rows, COLUMNS) * COLUMNS
     return (args.b_row == size and args.b_col != size and args.a_col == size
             and SWAPPED_LEAST <= block.rows and 2 * block.rows <= block.cols
@@ -266,7 +270,7 @@ cdef bint is_swapped(const MatmulArgs* args, Block block) noexcept nogil:
 
 cdef void multiply_swapped(int dtype, const MatmulArgs* args, const char* added, Block block,
                            char* scratch, Py_ssize_t depth) noexcept nogil:
-    """The block of y by y.T := b.T @ a.T, with the bits that it has otherwise"""
+    """Computes a block of y as y.T := b.T @ a.T, with the same bits."""
     cdef Py_ssize_t size = args.y_col, l = 0, cols, col = block.col, end = block.col + block.cols
     cdef Py_ssize_t width = parts_of(block.rows, COLUMNS) * COLUMNS * size
     cdef char* near = scratch + PART
@@ -295,7 +299,7 @@ cdef void multiply_swapped(int dtype, const MatmulArgs* args, const char* added,
 
 cdef void add_row(const char* row, Py_ssize_t size, char* y, Py_ssize_t y_row, Py_ssize_t rows,
                   Py_ssize_t cols) noexcept nogil:
-    """y += a row, in each of its rows; of float32 or float64, by their size"""
+    """y += row, for each row of y; float32 or float64, by the size of an element"""
     cdef Py_ssize_t i, j
     for i in range(rows):
         if size == sizeof(float):
@@ -310,16 +314,16 @@ cdef void add_row(const char* row, Py_ssize_t size, char* y, Py_ssize_t y_row, P
 cdef void multiply_part(int dtype, const MatmulArgs* args, const char* added, Block block,
                         char* scratch, Py_ssize_t l, Py_ssize_t depth, Py_ssize_t col,
                         Py_ssize_t cols) noexcept nogil:
-    """y += a[:, l:l + depth] @ b[l:l + depth, col:col + cols]; y := it for the first l"""
+    """y += a[:, l:l + depth] @ b[l:l + depth, col:col + cols]; for the first l := instead of +="""
     cdef const char* base = NULL if added == NULL else added + col * args.y_col
     cdef char* b = args.b + block.matrix * args.b_batch + l * args.b_row + col * args.b_col
     cdef char* near = scratch + PART
     cdef char* a
     cdef char* y
     cdef Py_ssize_t size = args.y_col, row = block.row, rows, end = block.row + block.rows
-    cdef Py_ssize_t most = CHUNK_ROWS * 4 // size       # which is half of L2
+    cdef Py_ssize_t most = CHUNK_ROWS * 4 // size       # rows: half of L2
     cdef Py_ssize_t a_row = args.a_row // size, a_col = args.a_col // size, i
-    cdef Py_ssize_t whole               # columns of whole panels, which are read where they lie
+    cdef Py_ssize_t whole               # columns of whole panels, which are read unpacked
     cdef bint turned = a_row == 1 and a_col != 1 and cols >= TURNED_LEAST
     cdef bint moved = (a_col == 1 and args.a_row % FEW_LINES == 0 and depth < args.k
                        and cols >= MOVED_LEAST)
@@ -352,7 +356,7 @@ cdef void multiply_part(int dtype, const MatmulArgs* args, const char* added, Bl
 cdef void multiply_unpacked(int dtype, const MatmulArgs* args, const char* base, Block block,
                             const char* b, Py_ssize_t l, Py_ssize_t depth, Py_ssize_t col,
                             Py_ssize_t cols) noexcept nogil:
-    """The same for few rows of a, and whole panels of a b that is read where it lies"""
+    """The same for few rows of a, and whole panels of a b that is not packed"""
     cdef Py_ssize_t size = args.y_col, y_row = args.y_row // size
     cdef const char* a = args.a + block.matrix * args.a_batch + block.row * args.a_row
     cdef char* y = args.y + block.matrix * args.y_batch + block.row * args.y_row + col * size
@@ -367,7 +371,7 @@ WAYS = ["BLAS", "panels", "mostly panels"]
 
 
 def use_way(name):
-    """Takes another way for products of any size, by its name; gives the one before."""
+    """Sets how products of any size are computed, by a name; returns the name before."""
     global way
     before = way
     way = WAYS.index(name)

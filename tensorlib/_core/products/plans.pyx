@@ -1,9 +1,9 @@
-"""How Fourier transforms of n points are done, kept for the next ones of as many.
+"""A cache of plans for Fourier transforms, by the number of points.
 
-Numbers of points whose prime factors are 2, 3, 5, 7, 11 and 13 have a plan. Many short rows are
-transformed a group at a time, one in each lane of a vector, with all passes over the points in
-memory that is near. For a few rows the lanes would be empty, and long ones would leave that memory:
-such a row is a table, whose columns and then rows are the lanes.
+There are plans for numbers of points with no other prime factors than 2, 3, 5, 7, 11 and 13. Many
+short rows are transformed in groups, with one row in each lane of a vector, and all passes stay in
+the caches. With few rows lanes would be empty, and long rows would not fit the caches. Such a row
+is treated as a table, whose columns, and then rows, are in the lanes.
 """
 
 from libc.stdlib cimport free
@@ -17,18 +17,18 @@ cdef extern from "<stdlib.h>" nogil:
 
 cdef enum:
     LEAST_TABLE = 64                 # points of a row that may be a table
-    LONG = 1500                      # those from which on it is one; measured on AMD EPYC
-    MOST = 1 << 24                   # those beyond which there is no plan
-    MOST_KEPT = 1 << 24              # bytes of plans
+    LONG = 1500                      # points from which on it always is one; measured on AMD EPYC
+    MOST = 1 << 24                   # points of the largest plan
+    MOST_KEPT = 1 << 24              # bytes of all plans in the cache
 
-# how long a pass of a factor takes, for each point, beside one of 4
+# The time per point that a pass of each factor takes, relative to one of factor 4.
 cdef dict PASSES = {13: 4.5, 11: 3.5, 7: 2.0, 5: 1.3, 3: 0.8, 8: 1.3, 4: 1.0, 2: 0.7}
-MOVES = 2.0                          # the same of moving a point in and out
+MOVES = 2.0                          # the same for copying a point in and out
 
 cdef Functions[2] functions
-cdef dict kept = {}                  # plans, the latest last
+cdef dict kept = {}                  # the cached plans, the latest last
 cdef Py_ssize_t kept_bytes = 0
-cdef Lock keeping                    # of both
+cdef Lock keeping                    # protects both
 
 
 cdef int find_functions(Functions* found, str dtype) except -1:
@@ -51,7 +51,7 @@ find_functions(&functions[1], "complex128")
 
 
 cdef list factors_of(Py_ssize_t n):
-    """The factors of the passes of n points, or None."""
+    """The factors of the passes for n points, or None."""
     cdef list found = []
     for r in (13, 11, 7, 5, 3):
         while n % r == 0:
@@ -70,12 +70,12 @@ cdef list factors_of(Py_ssize_t n):
 
 
 cdef double cost(Py_ssize_t n, Py_ssize_t groups):
-    """How long transforms of n points take, of all lanes, for each of some groups."""
+    """The estimated time of transforms of n points in `groups` groups of lanes."""
     return groups * n * (MOVES + sum([<double>PASSES[r] for r in factors_of(n)]))
 
 
 cdef Py_ssize_t rows_of_table(Py_ssize_t n, Py_ssize_t lanes, bint few):
-    """The first size of the table that is the fastest, or n where none is."""
+    """The first size of the fastest table, or n if none is faster than a row."""
     cdef Py_ssize_t best = n, rows = 4
     cdef double least = cost(n, 1) if n < LONG else float("inf"), taken
     if n < LEAST_TABLE or n < LONG and not few:
@@ -144,7 +144,7 @@ cdef FourierPlan plan_of(Py_ssize_t n, bint double_, bint few):
     plan = FourierPlan(n, double_, few)
     hold(&keeping)
     try:
-        other = kept.pop(key, None)                          # of another thread, made meanwhile
+        other = kept.pop(key, None)                          # another thread may have made one
         kept_bytes += plan.nbytes - (0 if other is None else (<FourierPlan>other).nbytes)
         while kept and kept_bytes > MOST_KEPT:
             kept_bytes -= (<FourierPlan>kept.pop(next(iter(kept)))).nbytes

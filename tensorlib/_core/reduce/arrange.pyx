@@ -1,5 +1,5 @@
-"""How tensors are arranged for a reduction: any layout and any dims become (outer, n, inner), which
-the kernels reduce over n. `sizes` are these three and two steps: see schedule.pxd."""
+"""How tensors are arranged for a reduction: any layout, reduced over any dims, becomes (outer, n,
+inner), which the kernels reduce over n. `sizes` are these three and two steps: see schedule.pxd."""
 
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype
 from tensorlib._core.base.epochs cimport work_begins, work_ends
@@ -15,16 +15,16 @@ from tensorlib._core.tiles.copies cimport cast, copy_into, packed_copy
 from tensorlib._core.tiles.loops cimport find_gather
 
 cdef enum:
-    FEW = 8              # elements of which a sum before others is not worth a pass of its own
-    LEAST_IN_ROWS = 8192 # elements with gaps of which a copy takes longer than to find how they lie
-    LEAST_IN_SLICE = 256 # the same of each of several results, and for steps of at most 2
-    FILLED = 2048        # elements up to which a buffer of one value is made, not a view
+    FEW = 8              # elements: summing fewer first is not worth a pass of its own
+    LEAST_IN_ROWS = 8192 # elements: with fewer, a copy without gaps takes less than to analyse them
+    LEAST_IN_SLICE = 256 # elements: the least for each of several results, with steps of at most 2
+    FILLED = 2048        # elements: up to so many, a gradient of equal values is written out
 
 
 cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint keepdim, int result):
     """`x` reduced over the dims `reduced` (ascending), as a new tensor of dtype `result`.
 
-    `x` has a dtype that `reduced_in` leads to the one that is computed in; any and all want bool.
+    `result` is what `reduced_in` gives for the dtype of `x`; ANY and ALL take bools.
     """
     cdef Py_ssize_t sizes[5]
     cdef int last[MAX_NDIM]
@@ -45,7 +45,7 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
             return gapped_to(kind, x, sizes, &gaps, out)
         if n_reduced == x.ndim_ and gaps.apart == 1 and is_exact(kind, x.type):
             n_last = last_even(x, gaps.row, last)
-    if n_last:                               # in two steps
+    if n_last:                               # in two steps: first over the innermost dims
         x, kind = fold(kind, x, n_last, last, True, reduced_in(kind, x.type)), added_up(kind)
     out = new_reduced(x, n_reduced, reduced, keepdim, result)     # a copy may let others change x
     source = arrange(kind, x, n_reduced, reduced, sizes)
@@ -55,7 +55,7 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
 
 
 cdef Tensor taken_once(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* times):
-    """`x` without what expanded reduced dims repeat; writes how often each element is there."""
+    """`x` with its expanded reduced dims cut to size 1; times *= the number of repetitions."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int d, k
     for d in range(x.ndim_):
@@ -69,14 +69,14 @@ cdef Tensor taken_once(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* 
 
 
 cdef bint is_exact(int kind, int dtype) noexcept:
-    """Whether the result is the same in any order."""
+    """Whether a reduction gives the same bits in any order of the elements."""
     return kind in (MAX, MIN, ANY, ALL) or KIND[dtype] < FLOAT_KIND
 
 
 cdef bint lies_in_rows(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes,
                        Gaps* gaps) noexcept:
-    """Whether the elements of each result lie in rows worth a call of a loop, with gaps, and the
-    results' elements as far apart: writes the sizes, as `arrange` does, and the gaps."""
+    """Whether the elements of each result lie in evenly spaced rows, long enough for a call of a
+    loop, and the slices of all results at one distance. Writes the sizes and the gaps."""
     cdef int order[MAX_NDIM]
     cdef bint is_reduced[MAX_NDIM]
     cdef Py_ssize_t expected = -1, slices = -1
@@ -98,7 +98,7 @@ cdef bint lies_in_rows(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* 
         if not is_reduced[d]:
             if slices < 0:
                 sizes[3] = slices = x.steps[d]
-            if x.steps[d] != slices or slices == 0:      # slices that are all the same: one copy
+            if x.steps[d] != slices or slices == 0:      # of equal slices `dense_copy` copies one
                 return False
             slices *= x.dims[d]
             continue
@@ -115,7 +115,7 @@ cdef bint lies_in_rows(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* 
     if (inside and gaps.apart == 0 and slices >= 0 and sizes[3] == 1
             and sizes[1] * ITEMSIZE[x.type] < short_row()
             and sizes[0] * ITEMSIZE[x.type] >= GAPPED_BYTES):
-        # one element a row, beside each other: they are columns, whose bits are the same
+        # one repeated element for each result, and these side by side: columns give the same bits
         sizes[0], sizes[2], sizes[3], sizes[4] = 1, sizes[0], 0, 0
         return True
     return ((not inside or gaps.apart != 1) and gaps.row * ITEMSIZE[x.type] >= GAPPED_BYTES
@@ -133,7 +133,7 @@ cdef int last_even(Tensor x, Py_ssize_t row, int* last) noexcept:
 
 
 cdef Tensor gapped_to(int kind, Tensor x, const Py_ssize_t* sizes, const Gaps* gaps, Tensor out):
-    """`out`, after x, which `lies_in_rows`, was reduced to it"""
+    """`out`, to which `x` was reduced; `lies_in_rows` found these sizes and gaps."""
     cdef int status, epoch = work_begins(), dtype = x.type
     cdef char* from_ = x.data_pointer
     cdef char* to = out.data_pointer
@@ -146,12 +146,11 @@ cdef Tensor gapped_to(int kind, Tensor x, const Py_ssize_t* sizes, const Gaps* g
 
 
 cdef int last_reduced(Tensor x, int n_reduced, const int* reduced, int* last) noexcept:
-    """Writes the innermost reduced dims that are neighbours in memory: 2, of 0 and 2 of three dims.
+    """Writes the innermost reduced dims that are neighbours in memory: of dims 0 and 2 of three,
+    dim 2. Returns their number, or 0 where all reduced dims are neighbours.
 
-    Returns their number, or 0 where all reduced dims are neighbours.
-
-    A reduction over these first needs no copy. It has the order of the dims in memory, so that
-    gaps and steps back change nothing in the bits.
+    To reduce over these first saves a copy. The order of additions is that of the dims in memory,
+    so that gaps and negative steps do not change the bits.
     """
     cdef int order[MAX_NDIM]
     cdef bint is_reduced[MAX_NDIM]
@@ -163,14 +162,14 @@ cdef int last_reduced(Tensor x, int n_reduced, const int* reduced, int* last) no
     mark(x, 0, NULL, is_last)
     mark(x, n_reduced, reduced, is_reduced)
     by_stride(x, order)
-    for k in range(x.ndim_ - 1, -1, -1):     # from the last in memory on
+    for k in range(x.ndim_ - 1, -1, -1):     # from the innermost in memory outwards
         d = order[k]
         if x.dims[d] == 1:
             continue
         if not is_reduced[d]:
             kept_between = kept_between or together > 1
             if before >= 0 and d > before:
-                return 0                     # it takes a copy in any case
+                return 0                     # kept dims in another order: there is a copy anyway
             before = d
         elif kept_between:
             break
@@ -189,7 +188,7 @@ cdef int last_reduced(Tensor x, int n_reduced, const int* reduced, int* last) no
 
 
 cdef Tensor reducible(int kind, Tensor x, int computed):
-    """`x` in the dtype that is computed in, or as it is where `fold` casts it."""
+    """`x` in the dtype in which it is reduced, or as it is where the loops cast its elements."""
     return x if reduced_in(kind, x.type) == computed else cast(x, computed)
 
 
@@ -197,7 +196,7 @@ cdef int fold_to(int kind, Tensor x, const char* center, const Py_ssize_t* sizes
                  Tensor out) except -1:
     """out := x, which lies in memory as the sizes say, reduced over n
 
-    `center` has the elements from which SQUARES takes distances; else it is NULL.
+    center: what SQUARES takes distances from, else NULL.
     """
     cdef int status, epoch, dtype = x.type
     cdef const char* from_ = x.data_pointer
@@ -213,7 +212,7 @@ cdef int fold_to(int kind, Tensor x, const char* center, const Py_ssize_t* sizes
 
 
 cdef int check_status(int status, Tensor x) except -1:
-    """Raises for what the kernels could not do."""
+    """Raises: RuntimeError where there is no loop for the dtype of `x`, MemoryError."""
     if status == NO_LOOP:
         raise RuntimeError(f"not implemented for {x.dtype}")
     if status == NO_MEMORY:
@@ -238,13 +237,13 @@ cdef Tensor new_reduced(Tensor x, int n_reduced, const int* reduced, bint keepdi
 
 
 cdef Tensor arrange(int kind, Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes):
-    """A tensor with the elements of `x` in memory as (outer, n, inner), and these sizes.
+    """A tensor with the elements of `x` in memory as (outer, n, inner); writes the sizes.
 
-    `x` itself where the dims are taken in the order of their strides, the reduced ones are
-    neighbours and the kept ones are in order, and there are no gaps but those that kernels take;
-    else a copy, dense where that is all it takes, or with the reduced dims last. Slices or rows
-    that are expanded are one in memory, with steps of 0. So gaps, steps back and expanded dims
-    change nothing in the order of additions, and nothing in the bits of a result.
+    It is `x` itself if, with the dims sorted by stride, the reduced ones are neighbours, the kept
+    ones are in order, and there are only such gaps as the kernels take. Otherwise it is a copy: a
+    dense one if that is enough, or else one with the reduced dims last. Expanded slices or rows
+    are copied once and get a step of 0. So gaps, negative steps and expanded dims change neither
+    the order of additions nor the bits of a result.
     """
     cdef int order[MAX_NDIM]
     cdef bint is_reduced[MAX_NDIM]
@@ -259,8 +258,8 @@ cdef Tensor arrange(int kind, Tensor x, int n_reduced, const int* reduced, Py_ss
 
 cdef Tensor dense_copy(int kind, Tensor x, const int* order, const bint* is_reduced,
                        Py_ssize_t* sizes):
-    """A copy without gaps, of dims in an order that `split` found good, which has one slice or one
-    row of a slice where all are the same and the kernels take steps; writes the two steps."""
+    """A copy without gaps, with the dims in an order that `split` accepted; writes the two steps.
+    Where the kernels take a step of 0, equal slices, or equal rows, are copied just once."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef bint repeated[2]
     cdef int k, d, part = 0
@@ -286,7 +285,7 @@ cdef Tensor dense_copy(int kind, Tensor x, const int* order, const bint* is_redu
 
 
 cdef inline int part_of(int before, Py_ssize_t size, bint reduced) noexcept nogil:
-    """Which of outer, n and inner a dim belongs to that comes after one of `before`."""
+    """Which part a dim belongs to (0 outer, 1 n, 2 inner) that comes after one of part `before`."""
     if size == 1:
         return before
     return 1 if reduced else 2 if before > 0 else 0
@@ -313,7 +312,7 @@ cdef Tensor reduced_last(Tensor x, int n_reduced, const int* reduced, Py_ssize_t
 
 
 cdef inline void mark(Tensor x, int n_reduced, const int* reduced, bint* is_reduced) noexcept:
-    """Writes of each dim whether it is reduced."""
+    """is_reduced[d] := whether dim d is reduced"""
     cdef int k
     for k in range(x.ndim_):
         is_reduced[k] = False
@@ -322,10 +321,10 @@ cdef inline void mark(Tensor x, int n_reduced, const int* reduced, bint* is_redu
 
 
 cdef void by_stride(Tensor x, int* order) noexcept:
-    """The dims, largest stride first, its sign aside; those of equal stride stay where they are.
+    """order := the dims by magnitude of stride, the largest first; equal ones keep their order
 
-    Expanded dims, of stride 0, are not passed by others, so that they are summed as those of a
-    contiguous tensor. Those of size 1 may stand anywhere.
+    No dim moves past an expanded one (stride 0), so that it is summed as in a contiguous tensor.
+    Dims of size 1 may stand anywhere.
     """
     cdef int d, place, before
     for d in range(x.ndim_):
@@ -341,7 +340,7 @@ cdef void by_stride(Tensor x, int* order) noexcept:
 
 
 cdef Tensor without_gaps(Tensor x, const int* order):
-    """A new tensor with the dims of `x` in this order in memory."""
+    """A new tensor of the shape of `x`, with its dims in this order in memory, outermost first."""
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef Py_ssize_t step = 1
     cdef int k
@@ -354,7 +353,8 @@ cdef Tensor without_gaps(Tensor x, const int* order):
 
 
 cdef bint split(Tensor x, const int* order, const bint* is_reduced, Py_ssize_t* sizes) noexcept:
-    """Whether dims in this order are (outer, n, inner); writes these three sizes."""
+    """Whether this order has kept, then reduced, then kept dims, and the kept ones ascending.
+    Writes the sizes outer, n and inner."""
     cdef int k, d, part = 0, last_kept = -1
     sizes[0] = sizes[1] = sizes[2] = 1
     for k in range(x.ndim_):
@@ -377,14 +377,12 @@ cdef bint split(Tensor x, const int* order, const bint* is_reduced, Py_ssize_t* 
 
 cdef bint evenly_spaced(int kind, Tensor x, const int* order, const bint* is_reduced,
                         Py_ssize_t* sizes) noexcept:
-    """Whether the elements of `x` lie in steps that the kernels take; writes the two steps.
-
-    The dims are in an order that `split` found good.
-    """
+    """Whether `x`, with the dims in an order that `split` accepted, lies in steps that the kernels
+    take; writes the two steps."""
     cdef Py_ssize_t steps[3]
     cdef Py_ssize_t expected = 0
     cdef int k, d, part, last = -1
-    cdef bint reduced_before = False         # in this order: the kept dims after it are inner
+    cdef bint reduced_before = False         # whether a reduced dim comes before the one at hand
     steps[2], steps[1], steps[0] = 1, sizes[2], sizes[1] * sizes[2]
     for k in range(x.ndim_):
         reduced_before = reduced_before or (is_reduced[order[k]] and x.dims[order[k]] != 1)
@@ -457,8 +455,8 @@ cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduce
                         const int* reduced, bint keepdim):
     """`g`, of the shape of a reduction's result, expanded to the shape that was reduced.
 
-    This is the gradient of a sum. A view, or a buffer where few elements all have one
-    value: what comes next is faster on that.
+    This is the gradient of a sum. It is a view, but for few elements of one value a contiguous
+    tensor, on which the operations that follow are faster.
     """
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef Py_ssize_t numel = 1

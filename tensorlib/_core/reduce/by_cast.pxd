@@ -3,11 +3,11 @@ from libc.stdint cimport uint16_t
 from tensorlib._core.tiles.loops cimport cast_loop
 
 cdef enum:
-    BLOCK = 4096             # elements in float32 at a time: half of the L1 cache
-    BLOCK_BYTES = 4 * BLOCK  # in any dtype
+    BLOCK = 4096             # elements that are cast to float32 at once: half of the L1 cache
+    BLOCK_BYTES = 4 * BLOCK  # the same for any dtype
 
 cdef struct Cast:
-    void* loop               # of the dtype that is reduced in
+    void* loop               # the reduction in the wider dtype
     void* combine            # the loop that reduces the results of parts
     cast_loop cast
     Py_ssize_t from_size, size   # bytes of an element, before and after

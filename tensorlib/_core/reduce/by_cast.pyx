@@ -1,9 +1,9 @@
 """Reductions in a wider dtype, on blocks that are cast in the L1 cache: half types in float32, sums
 of small integers in int64.
 
-As a whole in float32, 262,144 elements are 1 MB to write and to read again, and take twice as long.
-What other threads had cast would come from their caches besides: 65,536 bools, cast by two threads
-and summed by one, took three times as long as by one.
+To cast the whole tensor first takes longer. For 262,144 elements it means 1 MB of float32 to write
+and to read again, and twice the time. With two threads, the elements that the other one cast would
+have to come from its cache: 65,536 bools, cast by two and summed by one, took three times as long.
 """
 
 ctypedef void (*fold_fn)(void* tag, const char* x, const char* c, char* y, Py_ssize_t outer,
@@ -14,15 +14,17 @@ ctypedef void (*row_backward_fn)(const float* g, const float* out, float* y, Py_
                                  Py_ssize_t n) noexcept nogil
 
 cdef enum:
-    COLUMNS = 256            # of a block; schedule.pyx cuts at multiples
-    WIDE = 1024              # columns of blocks beside each other
+    COLUMNS = 256            # of a block; schedule.pyx cuts at multiples of it
+    WIDE = 1024              # columns that are read at once, as blocks side by side
 
 
 cdef void fold_by_cast(const Cast* by, const char* x, const char* c, char* y, Py_ssize_t outer,
                        Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
                        Py_ssize_t end) noexcept nogil:
-    """y[o, j] := x[o, 0, j] + x[o, 1, j] + ..., begin <= j < end, or what the loop does; c is NULL
-    or as y"""
+    """y[o, j] := the reduction of x[o, :, j] by the loop, begin <= j < end
+
+    c: NULL, or of the shape of y.
+    """
     cdef float buffer[BLOCK]
     cdef Py_ssize_t block = BLOCK_BYTES // by.size, o, j, width, count
     if n * inner <= block and end - begin == inner:
@@ -51,10 +53,11 @@ cdef void fold_by_cast(const Cast* by, const char* x, const char* c, char* y, Py
 
 cdef void fold_columns(const Cast* by, const char* x, const char* c, char* y, Py_ssize_t n,
                        Py_ssize_t stride, Py_ssize_t width, char* buffer) noexcept nogil:
-    """`width` columns of rows that are `stride` elements apart: by blocks, and pairs of these
+    """Reduces `width` columns of rows that are `stride` elements apart: the two halves of the rows
+    each, and then their results.
 
-    They are a number of blocks wide, or less than one. All blocks of some rows come before those of
-    the next: in columns of one block, memory was read in twice the time.
+    width: a multiple of COLUMNS, or less. The blocks side by side are done before the rows below:
+    one column of blocks after the other, memory took twice as long to read.
     """
     cdef Py_ssize_t block = min(width, <Py_ssize_t>COLUMNS), half, i, j = 0
     cdef Py_ssize_t rows = BLOCK_BYTES // by.size // block
@@ -89,7 +92,8 @@ cdef inline const char* further(const char* c, Py_ssize_t nbytes) noexcept nogil
 cdef void rows_by_cast(void* loop, cast_loop cast, cast_loop back, const uint16_t* g,
                        const uint16_t* x, uint16_t* y, Py_ssize_t rows,
                        Py_ssize_t n) noexcept nogil:
-    """y := what `loop` makes of rows of x, at most BLOCK elements long; with `g` its gradient"""
+    """y := loop(x) for rows of at most BLOCK elements; or, if g is given, loop(g, x), the gradient
+    """
     cdef float a[BLOCK]
     cdef float b[BLOCK]
     cdef Py_ssize_t count, size

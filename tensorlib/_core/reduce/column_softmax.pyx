@@ -1,8 +1,8 @@
-"""Softmax, logsumexp and their kin down columns of (outer, n, inner), by tiles of them that stay in
-the cache.
+"""softmax, log_softmax, their gradients and logsumexp down the columns of (outer, n, inner), in
+tiles that stay in the cache.
 
-A tile goes through all steps before the next one. Steps over whole tensors, one after the other,
-read what another thread's cache holds: with two threads they took longer than with one.
+All steps are done for one tile before the next. Done one by one over whole tensors, they read what
+another thread's cache holds, and took longer with two threads than with one.
 """
 
 from cython cimport floating
@@ -18,15 +18,14 @@ from tensorlib._core.reduce.schedule cimport (
 from tensorlib._core.tiles.loops cimport cast_loop, find_cast, find_loop, loop1, loop2, loop_id
 
 cdef enum:
-    TILE_BYTES = 65536       # of a tile, in the dtype that is computed in
-    LEAST = 64               # columns of one, unless there are fewer: GAPPED_BYTES of float32
-    MOST = 1024              # unless the rest of a slice is with them
-    LARGEST = 65536          # elements of a slice whose rows do not push each other out of the L2
-                             # cache. Of larger ones pieces of rows are streams: they have
-    RUN = 512                # columns at least, and steps over the whole took half as long where
-    MOST_ROWS = 256          # that is too much for the cache
-    SHORT = 256              # elements of a run that makes up for its call
-    PIECE = 8192             # elements worth a worker's while
+    TILE_BYTES = 65536       # of a tile, in the dtype in which it is computed
+    LEAST = 64               # columns of a tile at least: GAPPED_BYTES of float32
+    MOST = 1024              # columns of a tile at most, but for the last one of a slice
+    LARGEST = 65536          # elements of a slice whose rows do not evict each other from L2
+    RUN = 512                # columns of a tile at least in larger slices, read as long runs
+    MOST_ROWS = 256          # of larger slices; with more, steps over the whole took half the time
+    SHORT = 256              # elements: shorter rows are joined for one call of a loop
+    PIECE = 8192             # elements that are worth waking a worker
 
 cdef int SUB = loop_id("sub"), MUL = loop_id("mul"), DIV = loop_id("div")
 cdef int EXP = loop_id("exp"), LOG = loop_id("log")
@@ -35,34 +34,37 @@ cdef struct Columns:
     int kind
     int dtype                # in which the steps compute: float32 or float64
     const char* x
-    const char* g            # the gradient, x being the result; or NULL
+    const char* g            # for the gradients, where x is the result; or NULL
     char* y
     cast_loop cast           # of a half type to float32, or NULL
     cast_loop back
-    Py_ssize_t item, from_item           # bytes of an element, computed and in memory
-    Py_ssize_t n, inner, width, tiles    # columns of a tile, and tiles of a slice
+    Py_ssize_t item, from_item           # bytes of an element as computed, and in memory
+    Py_ssize_t n, inner
+    Py_ssize_t width, last, tiles        # columns of a tile and of the last one; tiles of a slice
     Py_ssize_t x_slice, x_row            # elements from slice to slice of x, and from row to row
-    Py_ssize_t y_slice                   # of y and g
-    Py_ssize_t last          # columns of the last tile
+    Py_ssize_t y_slice                   # elements from slice to slice of y and g
     bint no_memory
 
-# n rows of `width` elements, `step` bytes apart; those of a row that is repeated are 0 apart.
+# n rows of `width` elements, `step` bytes apart: 0 bytes for one row that is repeated.
 cdef struct Rows:
     char* data
     Py_ssize_t step
 
 
 cdef bint fits_columns(Py_ssize_t elements, Py_ssize_t n) noexcept nogil:
-    """Whether slices of so many elements, in n rows, are for `columns_run`."""
+    """Whether `columns_run` is the fastest way for slices of so many elements in n rows."""
     return 0 < elements <= LARGEST or 0 < n <= MOST_ROWS
 
 
 cdef int columns_run(int kind, int dtype, int computed, const char* x, const char* g, char* y,
                      Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, Py_ssize_t x_slice,
                      Py_ssize_t x_row) noexcept nogil:
-    """y := softmax, log_softmax or logsumexp of x down n; or, for the kinds of gradients, that of
-    `g`, x being the result. All are (outer, n, inner) of `dtype`, contiguous but for x, and that of
-    logsumexp is (outer, inner). -1 where there is no memory."""
+    """y := softmax, log_softmax or logsumexp of x down n; or the gradient of one of the first two,
+    where x is the result. Returns -1 where there is no memory.
+
+    All are (outer, n, inner) of `dtype` and contiguous, but x has steps, and y of LOGSUMEXP is
+    (outer, inner).
+    """
     cdef Columns of
     of.kind, of.dtype, of.x, of.g, of.y = kind, computed, x, g, y
     of.cast = of.back = NULL
@@ -106,18 +108,18 @@ cdef void run_tiles(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
 
 cdef void run_tile(Columns* of, const char* x, const char* g, char* y, Py_ssize_t width,
                    char* scratch) noexcept nogil:
-    """A tile of float32 or float64, where it lies."""
+    """Computes a tile of float32 or float64 where it lies."""
     cdef Rows from_, grad, aside, to
     from_.data, from_.step = <char*>x, of.x_row * of.item
     grad.data, to.data = <char*>g, y
     grad.step = to.step = of.inner * of.item
-    aside.data, aside.step = scratch, width * of.item    # whose rows lie close
+    aside.data, aside.step = scratch, width * of.item
     compute(of, from_, grad, aside, to, to, width)
 
 
 cdef void run_cast(Columns* of, const char* x, const char* g, char* y, Py_ssize_t width,
                    char* scratch, Py_ssize_t tile) noexcept nogil:
-    """A tile of a half type, in float32 beside others."""
+    """Computes a tile of a half type on a copy in float32."""
     cdef Py_ssize_t step = of.inner * of.from_item, i
     cdef Rows from_, grad, aside
     from_.data, grad.data, aside.data = scratch, scratch + tile, scratch + 2 * tile
@@ -133,8 +135,8 @@ cdef void run_cast(Columns* of, const char* x, const char* g, char* y, Py_ssize_
 
 cdef void compute(Columns* of, Rows x, Rows g, Rows aside, Rows exps, Rows y,
                   Py_ssize_t width) noexcept nogil:
-    """y := what the kind says; it may be x or `aside`, and `exps` may be x"""
-    cdef double buffer[3 * MOST]         # a row of float32 or float64, repeated
+    """y := what the kind says. aside, exps: memory for steps; y may be x or `aside`, `exps` x."""
+    cdef double buffer[3 * MOST]         # one value for each column, repeated by `apply`
     cdef Rows of_columns
     of_columns.data, of_columns.step = <char*>buffer, 0
     if of.kind == SOFTMAX_BACKWARD:      # (g - sum of g x) x
@@ -173,7 +175,7 @@ cdef void compute(Columns* of, Rows x, Rows g, Rows aside, Rows exps, Rows y,
 
 
 cdef void add_finite(const floating* x, floating* y, Py_ssize_t width) noexcept nogil:
-    """y += x, but where the greatest element is infinite: so is the result"""
+    """y += x, unless y is infinite"""
     cdef Py_ssize_t i
     for i in range(width):
         if not isinf(y[i]):
@@ -187,7 +189,7 @@ cdef void reduce(Columns* of, int kind, Rows x, char* y, Py_ssize_t width) noexc
 
 
 cdef void map_rows(Columns* of, int loop, Rows x, Rows y, Py_ssize_t width) noexcept nogil:
-    """y := the loop of each element of x"""
+    """y := loop(x), element by element"""
     cdef loop1 run = <loop1>find_loop(loop, of.dtype).run
     cdef Py_ssize_t i, n = of.n
     if x.step == width * of.item == y.step:
@@ -197,7 +199,11 @@ cdef void map_rows(Columns* of, int loop, Rows x, Rows y, Py_ssize_t width) noex
 
 
 cdef void apply(Columns* of, int loop, Rows a, Rows b, Rows y, Py_ssize_t width) noexcept nogil:
-    """y := the loop of each pair of elements; b may be one row, in memory for some more"""
+    """y := loop(a, b), element by element
+
+    b may be one repeated row. Short rows are joined for one call, for which copies of b are
+    written behind it: its memory has room for them.
+    """
     cdef loop2 run = <loop2>find_loop(loop, of.dtype).run
     cdef Py_ssize_t row = width * of.item, together = 1, i, n = of.n
     if a.step == row == y.step and (b.step == 0 or b.step == row):

@@ -23,7 +23,7 @@ ctypedef fused whole:
     int64_t
 
 cdef enum:
-    FEW = 1024               # counters of which a second set is cheap
+    FEW = 1024               # counters: up to so many a second set of them is cheap
 
 
 cdef int64_t value_of(int dtype, const void* x) noexcept nogil:
@@ -36,7 +36,7 @@ cdef int64_t value_of(int dtype, const void* x) noexcept nogil:
 
 
 cdef int64_t extreme(int kind, int dtype, const char* x, Py_ssize_t n) except? -1:
-    """The least or the greatest of n integers; of none 0 or -1."""
+    """The least or the greatest of n integers; 0 or -1 if n is 0."""
     cdef Py_ssize_t[5] sizes = [1, n, 1, n, 1]
     cdef int64_t found = 0
     if n == 0:
@@ -46,11 +46,12 @@ cdef int64_t extreme(int kind, int dtype, const char* x, Py_ssize_t n) except? -
     return value_of(dtype, &found)
 
 
-# Others may write where the integers lie after their bounds were found. So each is read once more,
-# and what is checked is what is used.
+# Another thread may write to the integers after their bounds were found. So each is read just once
+# (volatile), and checked as it is counted.
 
 cdef void count(const volatile whole* x, int64_t* y, Py_ssize_t n, int64_t size) noexcept nogil:
-    """y[x[i]] += 1; every second one in counters of its own, where equal ones follow each other"""
+    """y[x[i]] += 1; every second one in another set of counters, so that equal neighbours do not
+    wait for each other"""
     cdef int64_t[FEW] others
     cdef int64_t place
     cdef Py_ssize_t i, paired = n // 2 * 2 if size <= FEW else 0
@@ -96,7 +97,7 @@ cdef void fill_bins(const floating* x, int64_t* y, Py_ssize_t n, floating low, f
                     Py_ssize_t bins) noexcept nogil:
     """y[b] += the number of elements in bin b of [low, high], whose last bin has both ends
 
-    A range whose width is 0 or infinite in this dtype counts all in its middle.
+    If the width of the range is 0 or infinite in this dtype, all are counted in the middle bin.
     """
     cdef floating width = high - low, part
     cdef Py_ssize_t i, place
@@ -157,7 +158,7 @@ def bincount(Tensor input, Py_ssize_t least, weights=None):
 
 
 def histogram_counts(Tensor input, double low, double high, Py_ssize_t bins):
-    """int64 numbers of elements in each of `bins` equal parts of [low, high], low < high.
+    """The numbers (int64) of elements in each of `bins` equal parts of [low, high], low < high.
 
     Raises: RuntimeError for no bins or a range that is empty.
     """

@@ -1,5 +1,5 @@
-"""Distances between the rows of matrices, by kernels that take one of them in panels. Outside
-autograd."""
+"""Distances between the rows of matrices (`cdist`, `pdist`), outside autograd. The kernels take the
+rows of one matrix one by one, and those of the other in panels of LANES rows."""
 
 from libc.string cimport memcpy
 
@@ -16,7 +16,7 @@ from tensorlib._core.tiles.copies cimport cast, packed, zero
 from tensorlib._kernels.distances cimport LANES
 
 cdef enum:
-    PIECE = 1 << 15      # differences in a piece of work
+    PIECE = 1 << 15      # differences of elements in a piece of work
 
 ctypedef void (*away_fn)(const char* x, const char* panel, char* y, Py_ssize_t rows, Py_ssize_t m,
                          Py_ssize_t step, Py_ssize_t count) noexcept nogil
@@ -24,7 +24,7 @@ ctypedef void (*back_fn)(const char* g, const char* y, const char* x, const char
                          double* dx, Py_ssize_t rows, Py_ssize_t m, Py_ssize_t step,
                          Py_ssize_t count) noexcept nogil
 
-NORMS = {1.0: 0, 2.0: 1, float("inf"): 2}      # the places of their loops
+NORMS = {1.0: 0, 2.0: 1, float("inf"): 2}      # where the loops of each norm are in `loops`
 
 cdef void* loops[2 * 3][2]          # of distances, then of gradients; of float32 and float64
 
@@ -45,7 +45,7 @@ cdef struct Work:
 # ---- panels --------------------------------------------------------------------------------------
 
 cdef void fill_panels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Panels of the other rows; those past the last are that one."""
+    """Copies the other rows into panels; the last one is filled up with copies of the last row."""
     cdef Work* w = <Work*>context
     cdef Py_ssize_t panel, k, l, row
     cdef const char* source
@@ -63,8 +63,8 @@ cdef void fill_panels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
                     (<double*>target)[k * LANES + l] = (<const double*>source)[row + k]
 
 
-cdef Tensor laid(Work* w, Tensor x, Tensor others, Py_ssize_t batch):
-    """Takes the sizes of packed rows; gives the memory of the panels."""
+cdef Tensor with_panels(Work* w, Tensor x, Tensor others, Py_ssize_t batch):
+    """Describes packed rows in `w`, and copies `others` into panels; returns the panels' memory."""
     cdef Py_ssize_t[1] dims
     cdef Tensor panels
     w.x, w.others = x.data_pointer, others.data_pointer
@@ -107,7 +107,7 @@ cdef void* loop_of(object p, int dtype, bint back) except NULL:
 # ---- of two matrices -----------------------------------------------------------------------------
 
 cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The distances, or the gradients, of the rows [begin, end) of all matrices"""
+    """Computes the distances, or the gradients, of the rows [begin, end) of all matrices."""
     cdef Work* w = <Work*>context
     cdef Py_ssize_t batch, last, k, at, size = LANES * w.m * w.item
     cdef const char* panel
@@ -155,7 +155,7 @@ def row_distances(Tensor x1, Tensor x2, p):
     y = new_tensor(dtype, x.ndim_, dims)
     if y.numel_:
         work.y = y.data_pointer
-        panels = laid(&work, x, others, batch_of(x))
+        panels = with_panels(&work, x, others, batch_of(x))
         share(run_rows, &work, work.y, batch_of(x) * work.rows,
               rows_in_piece(&work), times(y.numel_, work.m) < RELEASE_GIL)
     return cast(y, x1.type)
@@ -179,7 +179,7 @@ def row_distances_backward(Tensor grad, Tensor x1, Tensor x2, Tensor sizes, p):
     if y.numel_ and x.numel_:
         work.loop = loop_of(p, dtype, True)
         work.g, work.y, work.dx = g.data_pointer, y.data_pointer, <double*>dx.data_pointer
-        panels = laid(&work, x, others, batch_of(x))
+        panels = with_panels(&work, x, others, batch_of(x))
         share(run_rows, &work, work.dx, batch_of(x) * work.rows,
               rows_in_piece(&work), y.numel_ < RELEASE_GIL)
     return cast(dx, x1.type)
@@ -188,12 +188,12 @@ def row_distances_backward(Tensor grad, Tensor x1, Tensor x2, Tensor sizes, p):
 # ---- of the pairs of one matrix ------------------------------------------------------------------
 
 cdef inline Py_ssize_t pair(Py_ssize_t i, Py_ssize_t j, Py_ssize_t rows) noexcept nogil:
-    """Where the distance of row i from a later one is"""
+    """Where in the vector of distances that of row i and a later row j is."""
     return i * (2 * rows - i - 1) // 2 + j - i - 1
 
 
 cdef void run_pairs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The distances of the rows [begin, end) from later ones"""
+    """Computes the distances of the rows [begin, end) from all later ones."""
     cdef Work* w = <Work*>context
     cdef double found[LANES]
     cdef Py_ssize_t i, k, first, last
@@ -208,7 +208,8 @@ cdef void run_pairs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
 
 cdef inline void of_row(const floating* source, floating* target, Py_ssize_t i, Py_ssize_t begin,
                         Py_ssize_t rows) noexcept nogil:
-    """What belongs to the pairs of row i and each row of the panel that begins so, or 0"""
+    """target := what `source`, with an element for each pair of rows, has for row i and the rows of
+    the panel that begins with row `begin`; 0 where there is no such pair"""
     cdef Py_ssize_t l, at = pair(begin, i, rows)
     for l in range(<Py_ssize_t>LANES):
         if begin + l < i:
@@ -222,7 +223,7 @@ cdef inline void of_row(const floating* source, floating* target, Py_ssize_t i, 
 
 
 cdef void run_pairs_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The gradients of the rows [begin, end), from all others"""
+    """Computes the gradients of the rows [begin, end), to which all other rows contribute."""
     cdef Work* w = <Work*>context
     cdef double g[LANES]
     cdef double y[LANES]
@@ -260,7 +261,7 @@ def pair_distances(Tensor input, p):
     x, y = packed(cast(input, dtype)), new_tensor(dtype, 1, dims)
     if y.numel_:
         work.y = y.data_pointer
-        panels = laid(&work, x, x, 1)
+        panels = with_panels(&work, x, x, 1)
         share(run_pairs, &work, work.y, work.rows, rows_in_piece(&work),
               times(y.numel_, work.m) < RELEASE_GIL)
     return cast(y, input.type)
@@ -279,7 +280,7 @@ def pair_distances_backward(Tensor grad, Tensor input, Tensor sizes, p):
     if y.numel_ and x.numel_:
         work.loop = loop_of(p, dtype, True)
         work.g, work.y, work.dx = g.data_pointer, y.data_pointer, <double*>dx.data_pointer
-        panels = laid(&work, x, x, 1)
+        panels = with_panels(&work, x, x, 1)
         share(run_pairs_back, &work, work.dx, work.rows, rows_in_piece(&work),
               y.numel_ < RELEASE_GIL)
     return cast(dx, input.type)

@@ -1,6 +1,6 @@
-"""Softmax, its logarithm and logsumexp of tensors, in rows or column by column, outside autograd.
+"""softmax, log_softmax and logsumexp of tensors, by rows or by columns. Outside autograd.
 
-Half types are computed in float32. Complex numbers have a logsumexp alone.
+Half types are computed in float32. For complex numbers there is only logsumexp.
 """
 
 from cpython.object cimport PyObject
@@ -27,9 +27,9 @@ from tensorlib._core.tiles.run cimport run_program
 
 
 cdef enum:
-    LONG = 32                # elements of a run
-    SIDE_BY_SIDE = 16        # columns that are worth loops of their own
-    MOST_ROWS = 16384        # of which a tile has memory beside
+    LONG = 32                # elements of a contiguous run along the dim that needs no copy
+    SIDE_BY_SIDE = 16        # columns that are worth the loops for columns
+    MOST_ROWS = 16384        # of a tile, so that its scratch memory stays small
 
 
 def logsumexp(Tensor input, dim, bint keepdim=False):
@@ -52,7 +52,7 @@ def logsumexp(Tensor input, dim, bint keepdim=False):
 
 
 cdef Tensor complex_log_of_sums(Tensor x, int n, const int* dims, bint keepdim):
-    """logsumexp of complex numbers, by the largest real part unless that is infinite."""
+    """logsumexp of complex numbers, shifted by the largest real part unless that is infinite."""
     cdef Tensor real, shift, total, out = new_reduced(x, n, dims, keepdim, x.type)
     x = alias(x)
     if x.numel_ == 0:
@@ -62,14 +62,15 @@ cdef Tensor complex_log_of_sums(Tensor x, int n, const int* dims, bint keepdim):
     shift = cast(apply(finite_or_zero, new_like(shift, shift.type), shift, None), x.type)
     total = apply(difference, new_like(x, x.type), x, shift)
     total = fold(SUM, apply(exponential, total, total, None), n, dims, True, x.type)
-    total = apply(together, new_like(total, x.type), apply(logarithm, total, total, None), shift)
+    total = apply(addition, new_like(total, x.type), apply(logarithm, total, total, None), shift)
     memcpy(out.data_pointer, total.data_pointer, out.numel_ * ITEMSIZE[x.type])
     return out
 
 
 cdef int run_rows(int kind, Tensor x, Tensor g, Tensor out, Py_ssize_t rows,
                   Py_ssize_t n) except -1:
-    """out := softmax or a kin of the rows of `x`; with `g` the gradient, `x` being the result."""
+    """out := what the kind says of the rows of `x`; with `g` the gradient, where `x` is the result.
+    """
     cdef const char* from_ = x.data_pointer
     cdef const char* grad = NULL if g is None else g.data_pointer
     cdef char* to = out.data_pointer
@@ -84,14 +85,14 @@ cdef int run_rows(int kind, Tensor x, Tensor g, Tensor out, Py_ssize_t rows,
 
 
 cdef bint near_columns(Tensor x, int along) noexcept:
-    """Whether columns along a dim, not the last, lie beside each other in memory, or each in a long
-    run: otherwise they take up to four times as long as those of a contiguous copy."""
+    """Whether columns along a dim other than the last lie side by side in memory, or each in a long
+    run. Others are read up to four times as slowly as a contiguous copy of them."""
     return x.steps[x.ndim_ - 1] == 1 or x.steps[along] == 1 and x.dims[along] >= LONG
 
 
 cdef Tensor by_rows(str name, int kind, int back_kind, Tensor input, Tensor grad, object dim,
                     int result):
-    """Softmax or log_softmax of `input`; with `grad` the gradient, `input` being the result."""
+    """softmax or log_softmax of `input`; with `grad` the gradient, where `input` is the result."""
     cdef int along, dtype = compute_dtype(result)
     if grad is not None and (not same_shape(grad, input) or KIND[result] != FLOAT_KIND):
         raise RuntimeError(
@@ -116,7 +117,7 @@ cdef Tensor by_rows(str name, int kind, int back_kind, Tensor input, Tensor grad
         return cast(by_columns(kind, x, None if grad is None else alias(cast(grad, dtype)), along),
                     result)
     if 0 < n <= BLOCK and input.type == result and (grad is None or grad.type == result):
-        dtype = result                       # half types are cast on the way
+        dtype = result                       # `rows_run` casts half types itself
     x = packed(cast(input, dtype))
     y = new_like(x, dtype)
     if y.numel_ and grad is None:
@@ -127,7 +128,7 @@ cdef Tensor by_rows(str name, int kind, int back_kind, Tensor input, Tensor grad
 
 
 cdef Tensor by_tiles(int kind, Tensor x, Tensor g, Py_ssize_t outer, Py_ssize_t n, int computed):
-    """What `by_rows` gives, of contiguous tensors (outer, n, ...)."""
+    """What `by_rows` gives, for contiguous tensors of shape (outer, n, ...)."""
     cdef Tensor y = new_like(x, x.type)
     cdef Py_ssize_t inner = x.numel_ // outer // n
     cdef Py_ssize_t* sizes = [outer, n, inner, n * inner, inner]
@@ -137,7 +138,7 @@ cdef Tensor by_tiles(int kind, Tensor x, Tensor g, Py_ssize_t outer, Py_ssize_t 
 
 cdef int run_columns(int kind, Tensor x, Tensor g, Tensor y, const Py_ssize_t* sizes,
                      int computed) except -1:
-    """y := softmax or a kin down the columns of `x`, of sizes as `arrange` has them."""
+    """y := what the kind says of the columns of `x`; the sizes are those that `arrange` writes."""
     cdef const char* from_ = x.data_pointer
     cdef const char* grad = NULL if g is None else g.data_pointer
     cdef char* to = y.data_pointer
@@ -153,15 +154,15 @@ cdef int run_columns(int kind, Tensor x, Tensor g, Tensor y, const Py_ssize_t* s
     return 0
 
 
-# Along other dims than the last the steps of large slices run one after the other, each over the
-# whole: copies with the dims exchanged, to have rows, took more than twice as long for 1000 x 1000
-# float32, and programs of two steps half as long again for 256 x 256.
+# Along other dims than the last, large slices take one step after the other, each over the whole
+# tensor. To copy them with the dims exchanged, so as to have rows, took more than twice as long for
+# 1000 x 1000 float32, and programs of two steps took 1.5 times as long for 256 x 256.
 cdef TileProgram difference = TileProgram(2, [("sub", (0, 1))])
 cdef TileProgram product = TileProgram(2, [("mul", (0, 1))])
 cdef TileProgram quotient = TileProgram(2, [("div", (0, 1))])
 cdef TileProgram exponential = TileProgram(1, [("exp", (0,))])
 cdef TileProgram logarithm = TileProgram(1, [("log", (0,))])
-cdef TileProgram together = TileProgram(2, [("add", (0, 1))])
+cdef TileProgram addition = TileProgram(2, [("add", (0, 1))])
 cdef TileProgram finite_or_zero = TileProgram(
     1, [("sub", (0, 0)), ("eq", (2, 1)), ("where", (3, 0, 1))], [0.0])
 
@@ -169,7 +170,8 @@ cdef TileProgram finite_or_zero = TileProgram(
 cdef Tensor by_columns(int kind, Tensor x, Tensor g, int dim):
     """What `by_rows` gives, along a dim that is not the last.
 
-    x, g: not the tensors of a caller, which another thread may give other memory between the steps.
+    x, g: tensors of our own, since another thread could give a caller's tensor other memory between
+    two steps.
     """
     cdef Tensor y = new_like(x, x.type), exps, total
     if y.numel_ == 0:
@@ -198,7 +200,7 @@ cdef Tensor apply(TileProgram program, Tensor out, Tensor a, Tensor b):
 
 
 cdef Tensor real_parts(Tensor x, int result):
-    """Of complex numbers, their real parts in this dtype; `to` warns of what is lost."""
+    """`x`, or the real parts of complex numbers in this dtype, with the warning that `to` gives."""
     if KIND[x.type] != COMPLEX_KIND:
         return x
     return registered(TO)(x.detach(), dtype_object(result))

@@ -1,8 +1,8 @@
 """Logarithms of running sums of exponentials, for `logcumsumexp`.
 
-The exponentials of a block of rows are taken beside the greatest exponent of their column, so that
-loops over whole blocks compute them and the logarithms. Where a column's exponents lie too far
-apart for that, or one is not finite, the block is computed element by element.
+For a block of rows the greatest exponent of each column is subtracted first, so that loops over the
+whole block can compute the exponentials and the logarithms. Where the exponents of a column lie too
+far apart for that, or one is not finite, the block is computed element by element.
 """
 
 from libc.math cimport INFINITY, exp, log1p
@@ -12,23 +12,23 @@ from tensorlib._core.tiles.loops cimport find_loop, loop1, loop_id
 
 cdef enum:
     BLOCK = 512              # elements of a block
-    LANES = 8                # extremes of a row that do not wait for each other
+    LANES = 8                # extremes that are found side by side in a row
 
-cdef double FARTHEST = 600.0         # e**-FARTHEST and sums of it are no subnormal numbers
+cdef double FARTHEST = 600.0         # e**-FARTHEST is still a normal double
 cdef int EXP = loop_id("exp"), LOG = loop_id("log")
 
 
 cdef inline bint extremes_of(const double* x, Py_ssize_t n, double* least,
                              double* most) noexcept nogil:
-    """The extremes of some numbers, of which -infinity counts for the greatest alone; False if one
-    is NaN."""
+    """Finds the least and the greatest of n numbers, -infinity left out of the least. Returns False
+    if one is NaN."""
     cdef double low[LANES]
     cdef double high[LANES]
     cdef Py_ssize_t i, k
     cdef int unknown = 0
     for k in range(LANES):
         low[k], high[k] = INFINITY, -INFINITY
-    for i in range(0, n - n % LANES, 8):              # LANES; Cython wants the sign of a step
+    for i in range(0, n - n % LANES, 8):              # LANES, as a literal: the sign must be known
         for k in range(LANES):
             high[k] = x[i + k] if x[i + k] > high[k] else high[k]
             low[k] = x[i + k] if -INFINITY < x[i + k] < low[k] else low[k]
@@ -44,7 +44,8 @@ cdef inline bint extremes_of(const double* x, Py_ssize_t n, double* least,
 
 cdef bint shifts_of(const double* x, Py_ssize_t rows, Py_ssize_t width,
                     double* shifts) noexcept nogil:
-    """The greatest exponent of each column; False where a column can't be computed beside it."""
+    """Finds the greatest exponent of each column. Returns False if a column's exponents lie too far
+    apart to subtract it."""
     cdef double low[WIDTH]
     cdef Py_ssize_t i, j
     cdef int unknown = 0
@@ -68,8 +69,10 @@ cdef bint shifts_of(const double* x, Py_ssize_t rows, Py_ssize_t width,
 
 cdef bint by_block(const floating* x, floating* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t width,
                    double* totals) noexcept nogil:
-    """y[i] := log(exp(totals) + exp(x[0]) + ... + exp(x[i])), and `totals` the last of them. False,
-    and nothing is written, where it can't be computed in a block."""
+    """y[i] := log(exp(totals) + exp(x[0]) + ... + exp(x[i])); totals := the last of these
+
+    Returns False, with nothing written, where the block has to be computed by element.
+    """
     cdef double e[BLOCK + WIDTH]                     # the totals are its first row
     cdef double shifts[WIDTH]
     cdef double total
@@ -105,7 +108,7 @@ cdef bint by_block(const floating* x, floating* y, Py_ssize_t n, Py_ssize_t step
 
 cdef void by_element(const floating* x, floating* y, Py_ssize_t n, Py_ssize_t step,
                      Py_ssize_t width, double* totals) noexcept nogil:
-    """The same, whatever the numbers are."""
+    """The same, for any numbers."""
     cdef double low, high
     cdef Py_ssize_t i, j
     for i in range(n):
@@ -113,7 +116,7 @@ cdef void by_element(const floating* x, floating* y, Py_ssize_t n, Py_ssize_t st
             low, high = x[i * step + j], totals[j]
             if low > high or low != low:
                 low, high = high, low
-            # equal infinities have no difference
+            # not the difference, which is NaN for equal infinities
             totals[j] = high + log1p(exp(low - high)) if low != high else (
                 high + 0.6931471805599453)
             y[i * step + j] = <floating>totals[j]

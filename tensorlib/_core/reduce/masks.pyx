@@ -28,20 +28,20 @@ ctypedef fused bits:
 
 
 cdef void test(const bits* x, char* y, Py_ssize_t n, bits kept) noexcept nogil:
-    """y := any kept bit of x is set"""
+    """y := whether any of the bits `kept` is set in x"""
     cdef Py_ssize_t i
     for i in range(n):
         y[i] = (x[i] & kept) != 0
 
 
 cdef Tensor nonzero_mask(Tensor x):
-    """A packed bool tensor: which elements are not zero. NaN is not zero."""
+    """A packed bool tensor that says which elements are not zero. NaN is not zero."""
     cdef Tensor source = packed(x), out
     cdef Test job
     if KIND[x.type] == COMPLEX_KIND:
         return cast(source, BOOL)
     job.itemsize = ITEMSIZE[x.type]
-    # the sign bit of a floating zero does not count
+    # -0.0 is zero: the sign bit does not count
     job.kept = ~<uint64_t>0
     if KIND[x.type] == FLOAT_KIND:
         job.kept = ~(<uint64_t>1 << (8 * job.itemsize - 1))
@@ -159,7 +159,7 @@ cdef int count_nonzero(Tensor x, int64_t* count) except -1:
     """count := how many elements of a contiguous tensor are not zero. NaN is not zero."""
     cdef Count job
     if x.type == BOOL:
-        x = nonzero_mask(x)                      # bytes of borrowed memory may be any
+        x = nonzero_mask(x)                      # bools in borrowed memory may be other than 0 or 1
     job.x, job.dtype, job.n, job.count = x.data_pointer, x.type, x.numel_, count
     return run_once(count_all, &job, count, False)
 
@@ -197,7 +197,7 @@ cdef struct Pair:
 cdef bint are_equal(const floating* a, const floating* b, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i, k
     cdef int differ = 0
-    for i in range(0, n, 4096):               # BLOCK; Cython wants the sign of a step
+    for i in range(0, n, 4096):               # BLOCK, as a literal: the sign must be known
         for k in range(i, min(n, i + BLOCK)):
             differ |= a[k] != b[k]
         if differ:
@@ -216,9 +216,9 @@ cdef void compare(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogi
 
 
 def all_equal(a, b):
-    """Whether two tensors have one shape and the same elements, up to the first that differ.
+    """Whether two tensors have the same shape and elements; it stops at the first that differ.
 
-    None where operations must find it: of proxies, of different or half dtypes, of elements with
+    None where operations must find out: for proxies, for different or half dtypes, for tensors with
     gaps, and where something observes operations.
     """
     if not (is_read_alone(a) and is_read_alone(b)):

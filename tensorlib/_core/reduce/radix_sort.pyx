@@ -1,8 +1,8 @@
-"""Rows of sort keys put in order digit by digit, from the lowest on, by counting.
+"""A radix sort of rows of sort keys: digit by digit from the lowest on, each by counting.
 
-1,000,000 keys of float32 take 12 ms so on a Zen 4, and 60 by comparisons, which NumPy has there.
-Only the bits that differ within a row are gone through, in digits of equal length. A pass leaves
-equal digits in their order, so that equal elements stay in theirs.
+On a Zen 4 it sorts 1,000,000 keys of float32 in 12 ms; NumPy, which compares keys there, takes 60.
+The digits cover only the bits that differ within a row, and all have the same length. Each pass
+leaves equal digits in their order, so that the sort is stable.
 """
 
 from libc.stdint cimport uint64_t
@@ -16,21 +16,21 @@ from tensorlib._core.tensor.tensor cimport Tensor
 cdef enum:
     DIGIT = 11               # bits of a digit at most: their counts stay in the L1 cache
     COUNTS = 1 << DIGIT
-    SHORT_DIGIT = 8          # of rows so short that counts would take longer than keys
+    SHORT_DIGIT = 8          # the same in short rows, where more counts would outweigh the keys
     SHORT_ROW = 2048
-    GRAIN = 4096             # keys that a thread puts in order at least
+    GRAIN = 4096             # keys that a thread sorts at least
 
 cdef struct Rows:
     uint64_t* keys
     Py_ssize_t n
-    int words                # 2: a position goes with each key
-    int low                  # bits below are in order already
-    uint64_t kept            # bits of the keys that stay
+    int words                # of an item: a key (1), or a key and its position (2)
+    int low                  # the lowest bit to sort by; by the bits below it rows are sorted
+    uint64_t kept            # the bits of a key that are left in place of it
     bint failed
 
 
 cdef int length_of(uint64_t bits) noexcept nogil:
-    """How many bits there are up to the highest that is set."""
+    """The number of bits up to the highest that is set."""
     cdef int length = 0
     while bits:
         bits >>= 1
@@ -40,7 +40,7 @@ cdef int length_of(uint64_t bits) noexcept nogil:
 
 cdef inline void deal(const uint64_t* x, uint64_t* y, Py_ssize_t n, Py_ssize_t words, int shift,
                       uint64_t mask, uint64_t turned) noexcept nogil:
-    """y := the items of x, keys or pairs of a key and a position, in the order of one digit"""
+    """y := the items of x in the order of one digit; `words` of each are moved"""
     cdef Py_ssize_t counts[COUNTS]
     cdef Py_ssize_t i, place, count, before = 0
     memset(counts, 0, (mask + 1) * sizeof(Py_ssize_t))
@@ -61,8 +61,7 @@ cdef inline void deal(const uint64_t* x, uint64_t* y, Py_ssize_t n, Py_ssize_t w
 
 cdef uint64_t* in_order(uint64_t* x, uint64_t* y, Py_ssize_t n, Py_ssize_t words,
                         int low) noexcept nogil:
-    """Puts the items of x in order, but for what is below the bit `low`; returns where they are,
-    x or y."""
+    """Sorts the items of x by the bits from `low` on. Returns where they are then: x or y."""
     cdef uint64_t differ = 0
     cdef Py_ssize_t i
     cdef int passes, length, digit = SHORT_DIGIT if n < SHORT_ROW else DIGIT, k, shift = low
@@ -72,7 +71,7 @@ cdef uint64_t* in_order(uint64_t* x, uint64_t* y, Py_ssize_t n, Py_ssize_t words
     passes = (length + digit - 1) // digit
     digit = (length + passes - 1) // passes if passes else 0
     for k in range(passes):
-        # of the highest bit, the sign, 1 comes first
+        # the highest bit is the sign, of which 1 comes first
         if words == 1:
             deal(x, y, n, 1, shift, (1 << digit) - 1,
                  <uint64_t>1 << (63 - shift) if shift + digit > 63 else 0)
@@ -86,10 +85,10 @@ cdef uint64_t* in_order(uint64_t* x, uint64_t* y, Py_ssize_t n, Py_ssize_t words
 
 cdef Py_ssize_t place_by_digits(const uint64_t* x, uint64_t* aside, Py_ssize_t n, Py_ssize_t k,
                                 int bits) noexcept nogil:
-    """The place of the k-th least of n keys, 0 < k <= n; equal keys stay in their order
+    """The place of the k-th least of n keys, 0 < k <= n, as a stable sort would give it.
 
-    bits: those of positions at the end of each key, or 0. `aside` has room for n keys: of those
-    whose highest digit is that of the k-th, whose next digit is counted, and so on.
+    A radix select: the keys whose highest digit is that of the k-th go on to the next digit, and so
+    on. bits: how many bits at the end of each key are its position, or 0. aside: room for n keys.
     """
     cdef Py_ssize_t counts[COUNTS]
     cdef const uint64_t* left = x
@@ -170,15 +169,17 @@ cdef Tensor ordered(Tensor keys, int words, int low, uint64_t kept):
 
 
 def places_in_order(Tensor keys, int bits):
-    """The positions that sort the rows of contiguous int64 keys, in the place of these.
+    """The positions that sort the rows of contiguous int64 keys; they are written over the keys.
 
-    bits: those of positions at the end of each key, or 0 where a key is an element alone. Equal
+    bits: how many bits at the end of each key are its position, or 0 for keys without one. Equal
     elements stay in their order. Raises: RuntimeError, MemoryError.
     """
     return ordered(keys, 1 if bits else 2, bits, (<uint64_t>1 << bits) - 1)
 
 
 def keys_in_order(Tensor keys, int low):
-    """Contiguous int64 keys, after each row was sorted; the bits below `low` are in order before.
-    Raises: RuntimeError, MemoryError."""
+    """Contiguous int64 keys, after each row was sorted in place. Raises: RuntimeError, MemoryError.
+
+    low: the bits below it need no sorting, as rows are in their order already.
+    """
     return ordered(keys, 1, low, ~<uint64_t>0)

@@ -21,7 +21,7 @@ from tensorlib._core.reduce.arrange cimport (
 )
 from tensorlib._core.reduce.masks cimport count_nonzero as count_in
 from tensorlib._core.reduce.schedule cimport (
-    ALL, ANY, ARGMAX, ARGMIN, KNOWN, MAX, MIN, PROD, RELEASE_GIL, SQUARES, SUM, index_run,
+    ALL, ANY, ARGMAX, ARGMIN, MAX, MIN, NANSUM, PROD, RELEASE_GIL, SQUARES, SUM, index_run,
     reduced_in, scan_run,
 )
 from tensorlib._core.reduce.squares cimport divide, finish_squares
@@ -50,7 +50,7 @@ cdef int chosen_dims(str name, object dim, Tensor x, int* dims) except -1:
 
 
 cdef int single_dim(str name, object dim, Tensor x, int* dims) except -1:
-    """As `chosen_dims`, for reductions over one dim or all."""
+    """`chosen_dims`, for reductions over one dim or all."""
     if isinstance(dim, (tuple, list)):
         raise TypeError(f"{name}: dim must be one int, got {dim}")
     return chosen_dims(name, dim, x, dims)
@@ -58,7 +58,7 @@ cdef int single_dim(str name, object dim, Tensor x, int* dims) except -1:
 
 cdef int refuse_empty(str name, Tensor x, object dim, int n, const int* dims,
                       object kind) except -1:
-    """Raises where there is nothing to choose an extreme from; `kind` if all dims are meant."""
+    """Raises where an extreme would be chosen from no elements; `kind` if all dims are meant."""
     cdef int k
     if x.numel_:
         return 0
@@ -97,7 +97,7 @@ def nansum(Tensor input, dim=None, bint keepdim=False, dtype=None):
     cdef int dims[MAX_NDIM]
     cdef int n = chosen_dims("nansum", dim, input, dims)
     cdef int result = input.type if dtype is None else dtype_id(dtype)
-    return accumulated("nansum", KNOWN if KIND[result] == FLOAT_KIND else SUM, input, n, dims,
+    return accumulated("nansum", NANSUM if KIND[result] == FLOAT_KIND else SUM, input, n, dims,
                        keepdim, dtype)
 
 
@@ -165,7 +165,7 @@ def cumsum(Tensor input, dim, dtype=None):
     source = packed(cast(input, computed))
     out = new_like(source, computed) if source is input else source
     sizes[0] = sizes[1] = sizes[2] = 1
-    for d in range(source.ndim_):        # of the copy: the input may have got other memory
+    for d in range(source.ndim_):        # not of the input, which may have other memory by now
         sizes[1 + (d > along) - (d < along)] *= source.dims[d]
     from_, to = source.data_pointer, out.data_pointer
     epoch = work_begins()
@@ -180,7 +180,8 @@ def cumsum(Tensor input, dim, dtype=None):
 
 cdef Tensor variance(str name, Tensor input, object dim, double correction, bint keepdim,
                      bint root):
-    """The variance, or its root, in the dtype of the input, in two passes: the mean first."""
+    """The variance, or its root, in the dtype of the input. One pass finds the mean, another sums
+    the squared distances from it."""
     cdef int dims[MAX_NDIM]
     cdef Py_ssize_t sizes[5]
     cdef int n = chosen_dims(name, dim, input, dims)
@@ -199,7 +200,8 @@ cdef Tensor variance(str name, Tensor input, object dim, double correction, bint
 
 
 cdef inline Tensor held(Tensor source, Tensor input):
-    """What is read in several passes, between which no other thread can give it other memory."""
+    """`source` as a tensor of our own, which no other thread can give other memory between passes.
+    """
     return alias(source) if source is input and source.numel_ >= RELEASE_GIL else source
 
 
@@ -212,7 +214,7 @@ def std(Tensor input, dim, correction, bint keepdim):
 
 
 def euclidean_norm(Tensor input, dim, bint keepdim):
-    """The square roots of sums of squares: of squared distances from zero."""
+    """The square roots of sums of squares."""
     cdef int dims[MAX_NDIM]
     cdef Py_ssize_t sizes[5]
     cdef int n = chosen_dims("norm", dim, input, dims)
@@ -299,7 +301,7 @@ def argmin(Tensor input, dim=None, bint keepdim=False):
 
 
 def put_along(Tensor x, Tensor places, dim, Py_ssize_t size):
-    """Zeros of `size` along `dim`, with the elements of `x` at `places`, of which each has one."""
+    """Zeros of `size` along `dim`, with each element of `x` at its own one of `places`."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Put put
     cdef Tensor source, where_to, out
@@ -331,16 +333,16 @@ def put_along(Tensor x, Tensor places, dim, Py_ssize_t size):
 
 
 cdef struct Put:
-    const volatile int64_t* at           # others may write where they lie: each is read once
+    const volatile int64_t* at           # read once each, as another thread may write to them
     const char* x
     char* y
     Py_ssize_t outer, inner, size, width
-    Py_ssize_t wrong                     # a place that is not there, once it failed
+    Py_ssize_t wrong                     # the place out of range, if one was found
     bint failed
 
 
 cdef void put_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """y[o, at, j] := x[o, j], up to the first place that is not there"""
+    """y[o, at, j] := x[o, j], up to the first place that is out of range"""
     cdef Put* put = <Put*>context
     cdef Py_ssize_t o, j, place, width = put.width
     for o in range(begin, end):
@@ -356,7 +358,7 @@ cdef void put_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogi
 # ---- any and all ---------------------------------------------------------------------------------
 
 cdef Tensor truth(str name, int kind, Tensor x, object dim, bint keepdim):
-    """uint8 gives uint8, and no dims leave the elements as they are: both as in PyTorch."""
+    """any or all. As in PyTorch, uint8 gives uint8, and without dims elements stay as they are."""
     cdef int dims[MAX_NDIM]
     cdef int n = 0
     if not (isinstance(dim, (tuple, list)) and len(dim) == 0):
@@ -381,7 +383,7 @@ def expand_reduced(object g, input_shape, dim, bint keepdim):
     cdef int ndim = parse_shape("sum", input_shape, dims), d, n
     n = reduced_dims(dim, ndim, reduced)
     if isinstance(g, Tensor) and not (mode().grad and requires_grad(<Tensor>g)) and (
-            not watched & watch.INTERPRETERS):           # else these note the operations
+            not watched & watch.INTERPRETERS):           # these must see the operations
         return expand_over(<Tensor>g, ndim, dims, n, reduced, keepdim)
     for d in range(n):
         dims[reduced[d]] = 1
@@ -391,7 +393,7 @@ def expand_reduced(object g, input_shape, dim, bint keepdim):
 
 
 def grad_of_mean(g, input_shape, dim, bint keepdim):
-    """The gradient of sum, over the number of elements in each mean."""
+    """The gradient of a sum, divided by the number of elements in each mean."""
     cdef Py_ssize_t total = 1, means = g.numel()
     for size in input_shape:
         total *= size

@@ -1,7 +1,7 @@
 """Runs of equal neighbours: where they begin, how long they are, which is the longest.
 
-NumPy does this in passes over new arrays. Those of several MB are given back to the system at once,
-so that most of the time was spent on page faults.
+NumPy does this in several passes, each with a new array. It returns arrays of several MB to the
+system at once, so that it spends most of its time on page faults.
 """
 
 from libc.stdint cimport INT32_MAX, INT64_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -67,7 +67,7 @@ cdef struct Runs:
 
 
 cdef void compare(const number* x, char* y, Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
-    """y := whether a row of n numbers differs from the one before, as the first one does"""
+    """y := whether each row of n numbers differs from the row before it; the first one does"""
     cdef Py_ssize_t row, i
     cdef bint differs
     y[0] = 1
@@ -113,7 +113,7 @@ cdef void take_rows(const char* x, char* y, const char* begins, Py_ssize_t rows,
 
 cdef void find_runs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """values := the rows with which runs begin; inverse := the run that each row is in; lengths :=
-    those of the runs: by blocks, whose marks and places stay in the L1 cache"""
+    those of the runs. Works by blocks, whose marks and places stay in the L1 cache."""
     cdef Runs* of = <Runs*>context
     cdef int64_t* lengths = of.lengths
     cdef take_fn take = take_of[of.nbytes] if of.nbytes <= 8 else NULL
@@ -121,7 +121,7 @@ cdef void find_runs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
     cdef Py_ssize_t first, n, i, number, k = 0      # k runs begin before a block, `number` up to it
     if take == NULL:
         take_rows(of.x, of.values, of.begins, of.rows, of.nbytes)
-    for first in range(0, of.rows, 2048):    # BLOCK; Cython wants the sign of a step
+    for first in range(0, of.rows, 2048):    # BLOCK, as a literal: the sign must be known
         begins, n, number = of.begins + first, min(<Py_ssize_t>BLOCK, of.rows - first), k
         if take != NULL:
             take(of.x + first * of.nbytes, begins, of.values + k * of.nbytes, n)
@@ -189,16 +189,16 @@ def runs_of_slices(Tensor input, bint inverse, bint lengths, Tensor order=None):
 
 
 cdef bint are_places(Tensor order, Py_ssize_t n) noexcept:
-    """Whether there are n numbers as those of places are"""
+    """Whether `order` holds n positions."""
     return order.type == INT64 and order.numel_ == n
 
 
 # ---- the longest ---------------------------------------------------------------------------------
 
 cdef enum:
-    GRAIN = 4096             # keys that a thread looks at at least, and those that are looked at
-    BRIEF = 1024             # with the GIL
-    FREQUENT = 8             # elements of rows that need not be sorted
+    GRAIN = 4096             # keys that a thread takes at least
+    BRIEF = 1024             # up to so many keys the GIL is kept
+    FREQUENT = 8             # elements: shorter rows, or such, are counted without being sorted
 
 
 cdef struct Ranked:
@@ -216,7 +216,8 @@ cdef inline int64_t ranked_key(const int64_t* keys, const int64_t* order, int bi
 
 
 cdef void find_longest(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The keys of NaN, which come last, are runs of one element, and come before other such runs"""
+    """Finds the longest run of the rows [begin, end). Each NaN, whose keys come last, is a run of
+    one element, and is preferred to other runs of one element."""
     cdef Ranked* of = <Ranked*>context
     cdef const int64_t* keys
     cdef const int64_t* order = NULL
@@ -259,12 +260,12 @@ def last_of_longest(Tensor keys, int bits, Tensor order or None, bint floating):
 
 
 def most_frequent_places(Tensor keys, int bits, bint floating):
-    """The same of rows of at most 8 keys, in any order."""
+    """The same for rows of at most FREQUENT keys, in any order."""
     return places_of_rows(keys, bits, None, floating, True)
 
 
 cdef Tensor places_of_rows(Tensor keys, int bits, Tensor order, bint floating, bint counted):
-    """The last position of what is most frequent in each row. Raises: RuntimeError."""
+    """The last position of the most frequent element of each row. Raises: RuntimeError."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Tensor ranked = packed(keys), places, out
     cdef Ranked job

@@ -1,8 +1,8 @@
 """Running products, sums of exponentials, extremes and linear recurrences along a dim.
 
-A tensor is seen as (outer, n, inner), and the columns of inner are taken WIDTH at a time, so that
-what is running stays in the first-level cache. Threads share the blocks. float32 is computed in
-float64.
+A tensor is seen as (outer, n, inner). The loops go down WIDTH columns of inner at a time, so that
+the running values stay in the L1 cache; threads share these blocks of columns. float32 is computed
+in float64.
 """
 
 from libc.math cimport INFINITY
@@ -25,13 +25,13 @@ from tensorlib._kernels.complex_math cimport log_of_two, pair
 from tensorlib._core.interpreters.recording import UnsupportedDtype
 
 cdef enum:
-    ROWS = 4                     # that are gone along together
+    ROWS = 4                     # rows whose running products are computed side by side
     GRAIN = 1 << 13              # elements that a thread takes at least
 
 ctypedef fused factor:
     float
     double
-    uint64_t                 # also of int64: products wrap, as only unsigned ones may in C
+    uint64_t                 # also for int64, whose bits are the same: in C only unsigned ones wrap
 
 ctypedef fused complex_number:
     complex64_t
@@ -58,7 +58,7 @@ cdef Sizes sizes_along(Tensor x, int dim) noexcept:
 # ---- loops over some columns ---------------------------------------------------------------------
 
 cdef void products_of_rows(const factor* x, factor* y, Py_ssize_t n) noexcept nogil:
-    """y := the running products of ROWS rows, which do not wait for each other"""
+    """y := the running products of ROWS rows, whose multiplications overlap in the pipeline"""
     cdef double a = 1, b = 1, c = 1, d = 1
     cdef uint64_t e = 1, f = 1, g = 1, h = 1
     cdef Py_ssize_t i
@@ -86,7 +86,7 @@ cdef void products(const factor* x, factor* y, Py_ssize_t n, Py_ssize_t step,
     cdef double real = 1
     cdef uint64_t number = 1
     cdef Py_ssize_t i, j
-    if step == 1:                            # a row: what is running is in a register
+    if step == 1:                            # a row: its running product stays in a register
         for i in range(n):
             if factor is uint64_t:
                 number *= x[i]
@@ -112,7 +112,7 @@ cdef void products(const factor* x, factor* y, Py_ssize_t n, Py_ssize_t step,
 
 cdef void complex_log_sums(const complex_number* x, complex_number* y, Py_ssize_t n,
                            Py_ssize_t step, Py_ssize_t width) noexcept nogil:
-    """As `log_sums`, of complex numbers, a column after the other"""
+    """`log_sums` of complex numbers, column by column"""
     cdef complex128_t total
     cdef Py_ssize_t i, j
     for j in range(width):
@@ -148,7 +148,7 @@ cdef void recur(const floating* x, const floating* factors, floating* y, Py_ssiz
 
 cdef void complex_products(const complex_number* x, complex_number* y, Py_ssize_t n,
                            Py_ssize_t step, Py_ssize_t width) noexcept nogil:
-    """As `products`, of complex numbers, a column after the other"""
+    """`products` of complex numbers, column by column"""
     cdef double re, im, by_re, by_im
     cdef Py_ssize_t i, j
     for j in range(width):
@@ -162,7 +162,7 @@ cdef void complex_products(const complex_number* x, complex_number* y, Py_ssize_
 cdef void complex_recur(const complex_number* x, const complex_number* factors, complex_number* y,
                         Py_ssize_t n, Py_ssize_t step, Py_ssize_t width,
                         bint backwards) noexcept nogil:
-    """As `recur`, of complex numbers, a column after the other"""
+    """`recur` of complex numbers, column by column"""
     cdef complex128_t total
     cdef Py_ssize_t i, j, at
     for j in range(width):
@@ -174,13 +174,13 @@ cdef void complex_recur(const complex_number* x, const complex_number* factors, 
 
 
 cdef inline bint beaten(ordered extreme, ordered x, bint largest) noexcept nogil:
-    """Whether `x` is what comes next: as far out, or a NaN"""
+    """Whether `x` takes the place of the extreme: it is equal or further out, or a NaN."""
     return ((x >= extreme) if largest else (x <= extreme)) | (x != x)
 
 
 cdef inline void integer_extremes(const ordered* x, ordered* values, int64_t* y, Py_ssize_t n,
                                   bint largest) noexcept nogil:
-    """`extremes` of one row without branches: integers are often equal, by chance"""
+    """`extremes` of one row without branches, as random integers are often equal"""
     cdef int64_t most = <int64_t>x[0], place = 0, each
     cdef Py_ssize_t i
     for i in range(n):
@@ -193,7 +193,7 @@ cdef inline void integer_extremes(const ordered* x, ordered* values, int64_t* y,
 
 cdef inline void extremes(const ordered* x, ordered* values, int64_t* y, Py_ssize_t n,
                           Py_ssize_t step, Py_ssize_t width, bint largest) noexcept nogil:
-    """values[i] := the extreme of x[0] ... x[i], and y[i] := its last place; a NaN is one"""
+    """values[i] := the extreme of x[0] ... x[i], y[i] := its last place; a NaN is an extreme"""
     cdef ordered best[WIDTH]
     cdef int64_t places[WIDTH]
     cdef Py_ssize_t i, j
@@ -205,7 +205,7 @@ cdef inline void extremes(const ordered* x, ordered* values, int64_t* y, Py_ssiz
         return
     if step == 1:
         for i in range(n):
-            if x[i] >= extreme if largest else x[i] <= extreme:    # seldom, so that it is foreseen
+            if x[i] >= extreme if largest else x[i] <= extreme:    # rare, and so well predicted
                 extreme = x[i]
                 place = i
             elif x[i] != x[i]:
@@ -233,7 +233,7 @@ cdef inline void extremes(const ordered* x, ordered* values, int64_t* y, Py_ssiz
 # ---- blocks of columns ---------------------------------------------------------------------------
 
 cdef inline Py_ssize_t blocks_of(const Sizes* size) noexcept nogil:
-    """How many blocks of WIDTH columns the inner sizes have."""
+    """The number of blocks of at most WIDTH columns in all slices."""
     return (size.inner + WIDTH - 1) // WIDTH
 
 
@@ -303,7 +303,7 @@ cdef void all_extremes(const ordered* x, char* by, int64_t* y, const Sizes* size
     cdef ordered* values = <ordered*>by
     for block in range(begin, end):
         at = place_of_block(size, block, &width)
-        if largest:                          # which the loops are made for
+        if largest:                          # a constant for each specialised loop
             extremes(x + at, values + at, y + at, size.n, size.inner, width, True)
         else:
             extremes(x + at, values + at, y + at, size.n, size.inner, width, False)
@@ -393,17 +393,17 @@ cdef void run_extremes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
 
 # ---- of tensors ----------------------------------------------------------------------------------
 
-# Sizes are those of the copy that is read: while it is made another thread may give the input other
-# memory.
+# Sizes are taken from the copy that is read, since another thread may give the input other memory
+# while the copy is made.
 
 cdef int place_of(str name, object dim, Tensor x) except -1:
-    """The place of a dim, which is converted before the tensor is read."""
+    """The index of a dim, which is converted to an int before the tensor is read."""
     dim = settled(dim)
     return wrap_dim(name, dim, x.ndim_)
 
 
 def cumprod(Tensor input, dim):
-    """The products of each element and those before it along `dim`; the dtype is int64 or float."""
+    """The running products along `dim`; integers give int64."""
     cdef int along = place_of("cumprod", dim, input)
     cdef int dtype = (
         compute_dtype(input.type) if KIND[input.type] >= FLOAT_KIND else INT64)
@@ -414,7 +414,7 @@ def cumprod(Tensor input, dim):
 
 
 def logcumsumexp(Tensor input, dim):
-    """The logarithms of running sums of exponentials along `dim`, of floats or complex numbers."""
+    """The logarithms of running sums of exponentials along `dim`, for floats or complex numbers."""
     cdef int along = place_of("logcumsumexp", dim, input)
     cdef int dtype = compute_dtype(input.type)
     cdef Tensor x = packed(cast(input, dtype)), out = new_like(x, dtype)
@@ -445,7 +445,7 @@ def recurrence(Tensor input, Tensor factors, dim, bint backwards):
 
 
 def extremes_so_far(Tensor input, dim, bint largest):
-    """The extremes of each element and those before it along `dim`, and their last places."""
+    """The running extremes along `dim`, and the last place of each."""
     cdef str name = "cummax" if largest else "cummin"
     cdef int along = place_of(name, dim, input)
     cdef Tensor x = cast(input, UINT8 if input.type == BOOL else compute_dtype(input.type))

@@ -3,10 +3,10 @@
 Memory is seen as (outer, n, inner), and reduced over n to (outer, inner). Each function
 returns 0, NO_LOOP if there is no loop for the dtype, or NO_MEMORY.
 
-Reductions take five `sizes`: outer, n, inner, and how many elements lie from the begin of one slice
-(of outer) to that of the next, and from one row (of n) to the next; 0 where all are the same. There
-are no gaps between the rows of a slice, nor are all the same, unless these are at least
-GAPPED_BYTES long; in half types no elements lie in steps.
+Reductions take five `sizes`: outer, n, inner, the step from one slice (of outer) to the next, and
+the step from one row (of n) to the next, both in elements; a step is 0 where all slices or rows are
+the same. Rows may have gaps between them, or be the same, only if they are at least GAPPED_BYTES
+long. Half types have no gaps at all.
 """
 
 from libc.stdint cimport int64_t
@@ -21,7 +21,7 @@ cdef enum:  # reductions
     MIN
     ARGMAX
     ARGMIN
-    KNOWN                    # sums of what is not NaN, of float32 and float64
+    NANSUM                   # float32 and float64
 
 cdef enum:  # row kinds
     SOFTMAX
@@ -36,7 +36,8 @@ cdef enum:
     RELEASE_GIL = 16384      # elements from which on the callers release the GIL
     GAPPED_BYTES = 256       # LANE_BYTES of the kernels
 
-# How the n elements of a slice lie: `apart` from each other in rows, which lie `down` apart
+# How the n elements of a slice lie: in rows of `row` elements, each `apart` from the next; the rows
+# begin `down` apart. Both steps are in elements.
 ctypedef struct Gaps:
     Py_ssize_t row, down, apart
 
@@ -44,7 +45,7 @@ ctypedef void (*fold_fn)(void* tag, const char* x, const char* c, char* y, Py_ss
                          Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
                          Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil
 
-# The results of half types are of float32, sums and products of integers of int64.
+# The results of half types are float32, those of sums and products of integers int64.
 cdef int reduce_run(int kind, int dtype, const char* x, const char* center, char* y,
                     const Py_ssize_t* sizes) noexcept nogil
 

@@ -37,20 +37,20 @@ ctypedef void (*row_backward_fn)(const char* g, const char* out, char* y, Py_ssi
 cdef enum:
     KINDS = 10
     ROW_KINDS = 5
-    # Elements in a piece of work. A sum of so many takes 4 us and more: enough to be worth a
-    # worker's while, which needs up to 5 us to wake.
+    # Elements in a piece of work. To wake a worker takes up to 5 us, and a sum of so many 4 us or
+    # more.
     PIECE = 1 << 17
-    # The same where positions are looked for.
+    # The same for argmax and argmin.
     INDEX_PIECE = 1 << 14
-    # The same for running sums: 16 us and more.
+    # The same for running sums: 16 us or more.
     SCAN_PIECE = 1 << 14
     # The same for loops with an exp for each element: some 9 us.
     ROW_PIECE = 1 << 13
     ENOUGH = 32      # outer slices or column tiles that keep all threads busy
     TILE = 512       # columns in a piece; no fewer than a loop's lanes
-    SCAN_TILE = 2048 # the same for running sums, as in their loop
-    LONG = 64        # rows and numbers of columns for which loops of half types pay
-    LEAF = 32        # pieces of n are a multiple of this number of rows
+    SCAN_TILE = 2048 # the same for running sums; equals the tile of their loop
+    LONG = 64        # elements of a row, or columns, from which on the loops for half types pay
+    LEAF = 32        # a piece of n has a multiple of so many rows
 
 cdef void* loops[KINDS][N_DTYPES]
 cdef void* gapped_loops[KINDS][N_DTYPES]
@@ -65,13 +65,13 @@ ctypedef struct Work:
     const char* c
     char* y
     int64_t* at
-    cast_loop cast           # to the dtype in which these elements are reduced; or NULL
-    void* of_halves          # the loop that needs no cast for long rows and many columns; or NULL
-    Py_ssize_t itemsize, result_size     # bytes of an element, and of one of y
+    cast_loop cast           # to the dtype in which the elements are reduced; or NULL
+    void* of_halves          # the loop on half types as they are, for long rows or many columns
+    Py_ssize_t itemsize, result_size     # bytes of an element of x, and of one of y
     Py_ssize_t outer, n, inner, slice_step, step
-    Py_ssize_t row, down, apart          # of gaps; or a row of 0
-    Py_ssize_t pieces, size  # of each outer slice: how many pieces, and of how many tiles or rows
-    Py_ssize_t piece         # elements of one
+    Py_ssize_t row, down, apart          # as in `Gaps`; a row of 0 means that there are none
+    Py_ssize_t pieces, size  # in how many pieces an outer slice is cut, and the rows of n in each
+    Py_ssize_t piece         # elements that a piece has at least
     void* combine            # the loop that reduces the results of pieces
     int status
 
@@ -80,8 +80,8 @@ cdef int reduce_run(int kind, int dtype, const char* x, const char* center, char
                     const Py_ssize_t* sizes) noexcept nogil:
     """y := x reduced over n; n may be 0 for SUM, PROD, SQUARES, ANY and ALL
 
-    `center` is of the shape of y, for SQUARES: sums of (x - center)**2; else it is NULL. Sums of
-    complex numbers are those of twice as many columns of real ones.
+    center: of the shape of y, for SQUARES, which sums (x - center)**2; else NULL. Complex numbers
+    are summed as twice as many columns of real ones.
     """
     cdef Work work
     cdef Py_ssize_t[5] reals
@@ -101,7 +101,7 @@ cdef fold_fn fold_loop(int kind, int dtype) noexcept nogil:
 
 
 cdef Py_ssize_t short_row() noexcept nogil:
-    """Bytes of a row from which on it has other bits than a column of as many elements."""
+    """Rows of fewer bytes are summed in the order of a column, and so have the same bits."""
     return shortest
 
 
@@ -112,8 +112,8 @@ cdef bint has_gapped(int kind, int dtype) noexcept nogil:
 
 cdef int gapped_run(int kind, int dtype, const char* x, char* y, const Py_ssize_t* sizes,
                     const Gaps* gaps) noexcept nogil:
-    """y := x reduced over n, where slices have gaps and inner is 1; with the bits that come without
-    gaps"""
+    """y := x reduced over n, where inner is 1 and each slice has gaps; the bits are those of a
+    reduction without gaps"""
     cdef Work work
     work.row, work.down, work.apart = gaps.row, gaps.down, gaps.apart
     return run(&work, kind, dtype, x, NULL, y, NULL, sizes)
@@ -168,12 +168,12 @@ cdef int run(Work* work, int kind, int dtype, const char* x, const char* c, char
 
 
 cdef int added_up(int kind) noexcept nogil:
-    """How the results of parts are reduced in their turn."""
-    return SUM if kind == SQUARES or kind == KNOWN else kind
+    """The kind of reduction that combines the results of parts."""
+    return SUM if kind == SQUARES or kind == NANSUM else kind
 
 
 cdef void run_cut(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """A large reduction, in pieces."""
+    """Cuts a large reduction along outer, inner or n, and runs the pieces on the pool."""
     cdef Work* work = <Work*>context
     cdef Py_ssize_t outer = work.outer, n = work.n, inner = work.inner, piece = work.piece
     if outer >= ENOUGH:
@@ -204,7 +204,7 @@ cdef void run_outer(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
 
 
 cdef void run_columns(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Tiles of columns; the last one of a slice takes the rest."""
+    """Reduces the tiles of columns [begin, end); the last tile of a slice takes the rest of it."""
     cdef Work* work = <Work*>context
     cdef Py_ssize_t piece, tile
     for piece in range(begin, end):
@@ -216,7 +216,7 @@ cdef void run_columns(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
 cdef inline void call(Work* work, void* loop, const char* x, const char* c, char* y, int64_t* at,
                       Py_ssize_t first, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t begin,
                       Py_ssize_t end) noexcept nogil:
-    """Run the loop on `outer` slices from slice `first` on."""
+    """Runs the loop on `outer` slices from slice `first` on."""
     cdef Py_ssize_t results = first * work.inner
     cdef Cast by
     x += first * work.slice_step * work.itemsize
@@ -239,7 +239,7 @@ cdef inline void call(Work* work, void* loop, const char* x, const char* c, char
 
 
 cdef int run_long(Work* work) noexcept nogil:
-    """Reduce pieces of n, then the partial results, with the loop `combine`."""
+    """Reduces pieces of n, and then the partial results with the loop `combine`."""
     cdef Py_ssize_t results = work.outer * work.inner
     cdef Py_ssize_t partials = results * work.pieces
     cdef Py_ssize_t i, o, j, piece
@@ -291,7 +291,7 @@ cdef void run_piece(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
 
 
 cdef int run_of_nothing(int kind, int dtype, char* y, Py_ssize_t n) noexcept nogil:
-    """y := what a reduction of no elements gives"""
+    """y := n times what a reduction of no elements gives"""
     cdef Identity of
     of.kind, of.dtype, of.y = kind, dtype, y
     run_alone(fill_identity, &of, y, n)
@@ -340,9 +340,11 @@ ctypedef struct Rows:
 
 cdef int rows_run(int kind, int dtype, const char* g, const char* x, char* y, Py_ssize_t rows,
                   Py_ssize_t n) noexcept nogil:
-    """y := softmax, log_softmax (rows, n) or logsumexp (rows) of each row of x (rows, n); with `g`
-    the gradient of one of the first two, `x` being the result. Rows of half types have at most
-    BLOCK elements, and no logsumexp."""
+    """y := softmax, log_softmax (rows, n) or logsumexp (rows) of the rows of x (rows, n); with `g`
+    the gradient of one of the first two, where x is the result.
+
+    Half types: rows of at most BLOCK elements, and no logsumexp.
+    """
     cdef Rows work
     cdef int computed = compute_dtype(dtype)
     work.cast = NULL
@@ -405,7 +407,7 @@ cdef int scan_run(int dtype, const char* x, char* y, Py_ssize_t outer, Py_ssize_
 
 
 cdef void run_scans(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Slices, or tiles of columns of them."""
+    """Computes the slices [begin, end), or such tiles of their columns."""
     cdef Scan* work = <Scan*>context
     cdef Py_ssize_t slice_bytes = work.n * work.inner * work.itemsize
     cdef Py_ssize_t piece, first, offset
@@ -425,7 +427,7 @@ cdef int find_loops() except -1:
     cdef size_t address
     cdef int i
     for i, name in enumerate(("sum", "prod", "squares", "any", "all", "max", "min", "argmax",
-                              "argmin", "known")):
+                              "argmin", "nansum")):
         find_by_dtype("reduce", name, loops[i])
         find_by_dtype("reduce", "gapped_" + name, gapped_loops[i])
         find_by_dtype("extremes", name, loops[i])

@@ -11,9 +11,9 @@ from tensorlib._core.tensor.tensor cimport Tensor, alias, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed
 
 cdef enum:
-    TOGETHER = 16            # searches that wait for memory at the same time
-    GRAIN = 2048             # searches that a thread does at least, and those that are done with
-    BRIEF = 128              # the GIL: 10 us, and less than 1
+    TOGETHER = 16            # searches that go on in step, so that their cache misses overlap
+    GRAIN = 2048             # searches that a thread does at least: 10 us
+    BRIEF = 128              # up to so many searches the GIL is kept: less than 1 us
 
 ctypedef fused number:
     int32_t
@@ -28,23 +28,23 @@ cdef struct Search:
     int64_t* y
     Py_ssize_t n, count
     int dtype
-    bint right, parts                # parts: `as_parts` of the places
+    bint right, parts                # parts: the places go through `as_parts`
 
 
 cdef inline bint passes(number mid, number value, bint right) noexcept nogil:
-    """Whether the value belongs after this element. NaN belongs after all."""
+    """Whether the value belongs after this element. NaN belongs after all elements."""
     return not (mid > value if right else mid >= value)
 
 
 cdef inline void search_by(const number* x, Py_ssize_t n, const number* values, int64_t* y,
                            Py_ssize_t count, bint right) noexcept nogil:
-    """Several searches go on in step, without branches: one alone waits for memory at each."""
+    """y := the places of the values, by TOGETHER binary searches in step, without branches"""
     cdef number[TOGETHER] wanted
     cdef int64_t[TOGETHER] at
     cdef int64_t left, half
     cdef Py_ssize_t i, k
-    for i in range(0, count, 16):             # TOGETHER; Cython wants the sign of a step
-        for k in range(TOGETHER):             # in the place of those that are missing the last one
+    for i in range(0, count, 16):             # TOGETHER, as a literal: the sign must be known
+        for k in range(TOGETHER):             # filled up with the last value
             wanted[k] = values[min(i + k, count - 1)]
             at[k] = 0
         left = n
@@ -60,14 +60,14 @@ cdef inline void search_by(const number* x, Py_ssize_t n, const number* values, 
 cdef void search(const number* x, Py_ssize_t n, const number* values, int64_t* y,
                  Py_ssize_t count, bint right) noexcept nogil:
     """y := how many of the n sorted elements are below each value (`right`: or equal to it)"""
-    if right:                                # each with the one comparison that it needs
+    if right:                                # a specialised loop for each comparison
         search_by(x, n, values, y, count, True)
     else:
         search_by(x, n, values, y, count, False)
 
 
 cdef void search_in(const number* x, Search* of, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The places of the values [begin, end), each in the row for its own `count` of them."""
+    """Finds the places of the values [begin, end), of which each row has `count`."""
     cdef const number* values = <const number*>of.wanted
     cdef Py_ssize_t row, count
     while begin < end:
@@ -81,8 +81,10 @@ cdef void search_in(const number* x, Search* of, Py_ssize_t begin, Py_ssize_t en
 
 cdef void as_parts(const number* x, Py_ssize_t n, const number* values, int64_t* y,
                    Py_ssize_t count) noexcept nogil:
-    """Places to the right of n edges become parts between edges, counted from 1: the last edge is
-    in the last one, and what lies outside, or is NaN, in part 0."""
+    """Turns places among n edges (`right`) into the numbers of parts between edges, from 1 on.
+
+    The last edge is in the last part. What lies outside all parts, or is NaN, gets 0.
+    """
     cdef Py_ssize_t i
     cdef int64_t last
     for i in range(count):
@@ -99,10 +101,10 @@ def insertion_places(Tensor sequence, Tensor values, bint right):
 
 
 def parts_of(str name, Tensor edges, Tensor values):
-    """int64 numbers of the parts between the edges, a vector of at least 2, that values are in,
-    from 1 on; the last edge is in the last part. What is outside, or NaN, has the number 0.
+    """For each value the number (int64) of the part between two edges that it is in, from 1 on.
 
-    Raises: RuntimeError for edges of another shape.
+    The last edge is in the last part. What is outside all parts, or NaN, has the number 0.
+    Raises: RuntimeError unless the edges are a vector of at least 2.
     """
     if edges.ndim_ != 1 or edges.dims[0] < 2:
         raise RuntimeError(f"{name}: bins must be a vector of at least 2 edges, got shape "
@@ -111,7 +113,7 @@ def parts_of(str name, Tensor edges, Tensor values):
 
 
 cdef Tensor found_places(Tensor sequence, Tensor values, bint right, bint parts):
-    sequence, values = alias(sequence), alias(values)  # while one is copied, others may change both
+    sequence, values = alias(sequence), alias(values)  # threads may change them during a copy
     cdef int dtype = promote("searchsorted", sequence.type, values.type), d
     cdef Py_ssize_t rows = 1, count = values.numel_, n
     cdef bint fits = sequence.ndim_ == 1 or sequence.ndim_ == values.ndim_ > 0

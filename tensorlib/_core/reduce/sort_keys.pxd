@@ -1,7 +1,7 @@
 from tensorlib._core.tensor.tensor cimport Tensor
 
 cdef enum:
-    RANKED = 64              # elements of a row that are all put in order: see rank_rows.h
+    RANKED = 64              # elements: rows with no more are sorted by rank (rank_rows.h)
 
 cdef enum Wanted:
     ALL, FIRST, ONE, MEDIAN, MEDIAN_OF_KNOWN

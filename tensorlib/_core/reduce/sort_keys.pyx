@@ -1,8 +1,8 @@
-"""Sort keys: integers ordered as the elements of a tensor, for sorts of integers.
+"""Sort keys: integers that are ordered as the elements of a tensor.
 
-To sort integers takes less than to find their order. So an element and its position are packed into
-one int64 where both fit, the element in the upper bits: sorted, these give the order in the lower
-bits, and elements that are equal stay in their order.
+Sorting integers is faster than finding the permutation that sorts them. So where both fit, an
+element and its position are packed into one int64, the element in the upper bits. Once these are
+sorted, their lower bits are the permutation, and equal elements are in their order.
 
 NaN is greater than all numbers, and -0.0 is equal to 0.0.
 """
@@ -24,9 +24,9 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed
 
 cdef enum:
-    HALF = 32                # bits of the position beside an element of at most 32 bits
-    BRIEF = 1024             # keys that are made, or put in order, with the GIL: 2 us and less
-    GRAIN = 4096             # keys that a thread puts in order at once
+    HALF = 32                # bits of the position in a key, for elements of at most 32 bits
+    BRIEF = 1024             # up to so many keys are made or sorted with the GIL: at most 2 us
+    GRAIN = 4096             # keys that a thread sorts at once
 
 ctypedef void (*rank_fn)(const int64_t* keys, int64_t* places, Py_ssize_t rows,
                          Py_ssize_t n) noexcept nogil
@@ -46,7 +46,7 @@ ctypedef fused short_number:
 
 
 cdef inline int64_t short_key(short_number x) noexcept nogil:
-    """An integer of 32 bits with the place of `x` in the order of its dtype."""
+    """An integer of 32 bits that is ordered as `x` is among the numbers of its dtype."""
     cdef int32_t bits
     cdef float value
     if short_number is float:
@@ -60,7 +60,7 @@ cdef inline int64_t short_key(short_number x) noexcept nogil:
 
 
 cdef inline int64_t double_key(double x) noexcept nogil:
-    """The same of 64 bits."""
+    """The same for float64, of 64 bits."""
     cdef int64_t bits
     if x != x:
         return INT64_MAX
@@ -71,7 +71,7 @@ cdef inline int64_t double_key(double x) noexcept nogil:
 
 cdef void pack_short(const short_number* x, int64_t* y, Py_ssize_t rows, Py_ssize_t n,
                      bint descending) noexcept nogil:
-    """y := keys and positions in the row"""
+    """y := keys, with positions in the row in the lower bits"""
     cdef Py_ssize_t row, i
     cdef int64_t turned = -1 if descending else 0
     for row in range(rows):
@@ -83,7 +83,8 @@ cdef void pack_short(const short_number* x, int64_t* y, Py_ssize_t rows, Py_ssiz
 
 cdef void pack_whole(const int64_t* x, int64_t* y, Py_ssize_t rows, Py_ssize_t n, int64_t low,
                      int64_t high, int bits, bint descending) noexcept nogil:
-    """y := how far the elements are above the least (below the greatest), and positions"""
+    """y := how far the elements are above the least one (descending: below the greatest), with
+    positions in the lower bits"""
     cdef Py_ssize_t row, i
     for row in range(rows):
         if descending:
@@ -119,7 +120,7 @@ cdef void turn(const int64_t* x, int64_t* y, Py_ssize_t n, int64_t turned) noexc
 
 
 cdef int bits_of(Py_ssize_t n) noexcept nogil:
-    """How many bits the positions below `n` take."""
+    """The number of bits that positions below `n` take."""
     cdef int bits = 1
     while n - 1 >> bits:
         bits += 1
@@ -127,10 +128,10 @@ cdef int bits_of(Py_ssize_t n) noexcept nogil:
 
 
 def order_keys(Tensor input, bint descending):
-    """int64 keys in the order of the elements, and the bits that positions take in them.
+    """int64 keys ordered as the elements, and how many of their lower bits are the positions.
 
-    The positions count along the last dim, which there must be. 0 bits: there are none, as they
-    do not fit.
+    Positions count along the last dim, which there must be. 0 bits: they do not fit, and the keys
+    have none.
     """
     cdef int dtype = (FLOAT32 if input.type in (FLOAT16, BFLOAT16) else
                       UINT8 if input.type == BOOL else input.type)     # 0 and 1 alone
@@ -143,7 +144,7 @@ def order_keys(Tensor input, bint descending):
     keys.rows = keys.total // keys.n
     keys.bits = HALF if ITEMSIZE[x.type] <= 4 else 0
     if keys.bits and keys.n > <Py_ssize_t>1 << HALF:
-        x, keys.bits = cast(x, FLOAT64), 0   # which holds all that has 32 bits
+        x, keys.bits = cast(x, FLOAT64), 0   # exact for all dtypes of 32 bits
     keys.dtype, keys.x, keys.y = x.type, x.data_pointer, <int64_t*>out.data_pointer
     share(make_keys, &keys, keys.y, keys.rows, keys.rows if keys.dtype == INT64
           else 1 + GRAIN // keys.n, keys.total <= BRIEF)
@@ -159,7 +160,8 @@ cdef struct Keys:
 
 
 cdef void make_keys(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Keys of the rows [begin, end); of int64 all, which finds the bits of positions, too"""
+    """Makes the keys of the rows [begin, end). For int64 these are all rows, since the range of all
+    elements says how many bits are left for positions."""
     cdef Keys* of = <Keys*>context
     cdef Py_ssize_t rows = end - begin, n = of.n
     cdef const char* data = of.x + begin * n * ITEMSIZE[of.dtype]
@@ -194,8 +196,8 @@ cdef void make_keys(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
 cdef struct Rows:
     const int64_t* keys
     int64_t* y
-    Py_ssize_t n, k                  # elements of a row; how many positions, or which one
-    int64_t unknown                  # the key of NaN above the bits of positions
+    Py_ssize_t n, k                  # elements of a row; how many are wanted, or which one
+    int64_t unknown                  # the key of NaN, without the bits of positions
     int bits
     bint floating, failed
     Wanted wanted
@@ -211,7 +213,7 @@ cdef void find_places(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
         return
     if of.wanted == FIRST:
         least_of_rows(keys, of.y + begin * k, end - begin, n, k)
-        if k > RANKED and of.bits:           # to be sorted
+        if k > RANKED and of.bits:           # the caller sorts these keys
             for row in range(begin, end):
                 for i in range(row * k, row * k + k):
                     of.y[i] = of.keys[row * n + of.y[i]]
@@ -236,15 +238,15 @@ cdef void find_places(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
 
 
 cdef tuple places_of(Tensor input, bint descending, Wanted wanted, Py_ssize_t k):
-    """What is wanted of each row, which has an element at least, and the bits of positions in keys.
-    Raises: RuntimeError."""
+    """The wanted places in each row, which must not be empty, and how many bits of the keys are
+    positions. Raises: RuntimeError."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Rows job
     cdef Tensor keys, out
     cdef int d
     if not input.ndim_:
         raise RuntimeError("sort: expects rows")
-    keys, job.bits = order_keys(input, descending)       # which, unlike the input, are ours alone
+    keys, job.bits = order_keys(input, descending)
     for d in range(keys.ndim_):
         dims[d] = keys.dims[d]
     job.n, job.k = dims[keys.ndim_ - 1], k
@@ -272,22 +274,22 @@ def short_places(Tensor input, bint descending):
 
 
 def least_places(Tensor input, bint descending, Py_ssize_t k):
-    """The int64 positions of the k > 0 least elements of each row, in the elements' order up to
-    RANKED of them; of more their keys in any order, or, where positions have no bits in keys, the
-    positions in ascending order. And how many bits that is.
+    """The k > 0 least elements of each row, and how many bits of the keys are positions.
 
-    Of equal elements the first ones are taken, in their order. Raises: RuntimeError.
+    k <= RANKED: their int64 positions, in the order of the elements. Greater k: their keys in any
+    order, or, with 0 bits, their positions in ascending order. Of equal elements the first ones
+    are taken, in their order. Raises: RuntimeError.
     """
     return places_of(input, descending, FIRST, k)
 
 
 def kth_places(Tensor input, Py_ssize_t k):
-    """The int64 position of the k-th smallest element, counted from 1, of each row, in one column.
+    """The int64 position of the k-th least element of each row, k from 1 on: one column.
     Raises: RuntimeError."""
     return places_of(input, False, ONE, k)[0]
 
 
 def median_places(Tensor input, bint skip_nan):
-    """The int64 position of the median of each row, in one column; that of the first NaN where
-    there is one, unless these are skipped. Raises: RuntimeError."""
+    """The int64 position of the median of each row: one column. In a row with NaN it is that of the
+    first NaN, unless these are skipped. Raises: RuntimeError."""
     return places_of(input, False, MEDIAN_OF_KNOWN if skip_nan else MEDIAN, 1)[0]

@@ -1,9 +1,9 @@
 """Sums of squares, computed again where the fast result is not accurate enough.
 
 The fast loops square in the dtype of the elements, and take distances from a mean that is rounded
-to it. Where squares overflow or underflow, or the mean is so large that its rounding counts beside
+to it. Where squares overflow or underflow, or the rounding error of the mean is not small beside
 the deviations, the sum is taken again: in double, of distances from the first element, scaled by a
-power of 2 to be near 1. So equal elements have a variance of exactly 0, whatever they are.
+power of 2 to be near 1. So the variance of equal elements is exactly 0.
 """
 
 from libc.math cimport fabs, frexp, isfinite, ldexp, sqrt
@@ -17,10 +17,10 @@ from tensorlib._core.tiles.copies cimport packed_copy
 
 cdef enum:
     LANES = 8
-    TOGETHER = 1024          # elements that are compared before a difference is looked for
+    TOGETHER = 1024          # elements that are compared without a branch
 
-# Means are exact enough up to 1 / (2**13 steps of the dtype) times the deviation: their rounding,
-# some steps, changes the variance by less than a step.
+# The largest ratio of variance to squared mean at which the fast result is taken again: from a mean
+# of 2**-13 / eps deviations on, the rounding error of the mean, some eps, may change the last bit.
 cdef extern from * nogil:
     """
     #define FLOAT_RATIO 0x1p-20f
@@ -34,13 +34,13 @@ cdef struct Squares:
     const char* center
     char* y
     Py_ssize_t outer, n, inner, slice_step, step
-    double over                  # what the sums are divided by
+    double over                  # the divisor of the sums
     int dtype
     bint root, centered, coarse
 
 
 cdef inline bint is_coarse(floating value, floating mean) noexcept nogil:
-    """Whether a mean square may be wrong: NaN counts too."""
+    """Whether a mean square may be inexact; NaN counts as such."""
     cdef floating least, most, ratio
     if floating is float:
         least, most, ratio = 1e-30, 3e38, FLOAT_RATIO
@@ -58,7 +58,7 @@ cdef bint any_coarse(const floating* values, const floating* means, Py_ssize_t n
 
 
 cdef double reach(const floating* x, Py_ssize_t n, Py_ssize_t step, double first) noexcept nogil:
-    """The largest distance from `first`; NaN does not count, and shows in the sum."""
+    """The largest distance from `first`. NaN does not count here, as it shows in the sum."""
     cdef double most = 0, distance
     cdef Py_ssize_t i
     for i in range(n):
@@ -89,12 +89,12 @@ cdef double total(const floating* x, Py_ssize_t n, Py_ssize_t step, double first
 
 cdef double mean_square(const floating* x, Py_ssize_t n, Py_ssize_t step, double over, bint root,
                         bint centered) noexcept nogil:
-    """The sum of squared distances from the mean (or from 0) over `over`, or its root."""
+    """The sum of squared distances from the mean (or from 0), divided by `over`; or its root."""
     cdef double first = x[0] if centered else 0, most = reach(x, n, step, first), mean = 0, rest
     cdef double scale, found
     cdef int exponent
     if not isfinite(most) or not isfinite(first):
-        most = 1                                 # the sum says what comes out
+        most = 1                                 # no scaling: the sum is infinite or NaN
     frexp(most, &exponent)
     scale = ldexp(1.0, -exponent if exponent > -1000 else 1000)
     if centered:
@@ -109,10 +109,10 @@ cdef double mean_square(const floating* x, Py_ssize_t n, Py_ssize_t step, double
 
 cdef inline bint all_equal(const floating* x, Py_ssize_t n, Py_ssize_t step,
                            floating value) noexcept nogil:
-    """Whether all elements are `value`: of such the sum is 0, with no need to be taken again."""
+    """Whether all elements are `value`. Then the sum of 0 is exact."""
     cdef Py_ssize_t begin, i
     cdef int differ = 0
-    for begin in range(0, n, 1024):          # TOGETHER; Cython wants the sign of a step
+    for begin in range(0, n, 1024):          # TOGETHER, as a literal: the sign must be known
         for i in range(begin, min(n, begin + TOGETHER)):
             differ |= x[i * step] != value
         if differ:
@@ -155,10 +155,11 @@ cdef void mend_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 
 cdef int finish_squares(Tensor x, Tensor center, const Py_ssize_t* sizes, double over, bint root,
                         bint centered, Tensor out) except -1:
-    """out := sums of squared distances from `center` over `over`, or their roots, of such sums.
+    """Divides sums of squared distances from `center` in `out` by `over`, takes roots if asked to,
+    and computes the inexact ones again.
 
-    x: the elements, which lie as the `sizes` say (schedule.pxd), those of half types without gaps.
-    centered: the center is their mean, else 0.
+    x: the elements, which lie as the `sizes` say (schedule.pxd); half types without gaps.
+    centered: whether the center is their mean, and not 0.
     """
     cdef Squares of
     if over != 1:
@@ -181,12 +182,12 @@ cdef int finish_squares(Tensor x, Tensor center, const Py_ssize_t* sizes, double
 
 
 cdef Tensor widened(Tensor x, int dtype):
-    """The elements of `x`, which has no gaps, as another dtype in the order of memory."""
+    """The elements of `x`, which has no gaps, cast to another dtype, in the order of memory."""
     cdef Py_ssize_t one = 1
     return packed_copy(new_view(x, 1, &x.numel_, &one, x.data_pointer), dtype)
 
 
-# ---- what becomes of sums ------------------------------------------------------------------------
+# ---- arithmetic on contiguous results ------------------------------------------------------------
 
 ctypedef struct Product:
     uint64_t* x
@@ -202,7 +203,7 @@ cdef int multiply(Tensor x, Py_ssize_t by) except -1:
 
 
 cdef void multiply_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The same; only products of unsigned ones may overflow in C."""
+    """The same. The numbers are multiplied as unsigned ones, for which C defines overflow."""
     cdef Product* product = <Product*>context
     cdef Py_ssize_t i
     for i in range(begin, end):
@@ -210,7 +211,7 @@ cdef void multiply_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
 
 
 cdef int divide(Tensor x, double by) except -1:
-    """x /= by, for a contiguous tensor of float32 or float64, or of pairs of these."""
+    """x /= by, for a contiguous tensor of float32, float64 or complex numbers."""
     cdef Division division
     division.x, division.by, division.dtype = x.data_pointer, by, real_of(x.type)
     run_alone(divide_all, &division, division.x,
@@ -239,7 +240,7 @@ cdef void divide_run(floating* x, double by, Py_ssize_t n) noexcept nogil:
 
 
 cdef int take_roots(Tensor x) except -1:
-    """Each element of a contiguous float32 or float64 tensor to its square root."""
+    """x := sqrt(x), for a contiguous float32 or float64 tensor."""
     run_alone(roots_of_floats if x.type == FLOAT32 else roots_of_doubles, x.data_pointer,
               x.data_pointer, x.numel_)
     return 0

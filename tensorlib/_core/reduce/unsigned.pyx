@@ -1,8 +1,8 @@
-"""uint16, uint32 and uint64 as signed integers that are ordered as they are.
+"""uint16, uint32 and uint64 as signed integers in the same order.
 
-What looks for extremes, sorts or searches has loops for signed integers. With its highest bit
-flipped an unsigned number, read as a signed one, has the place in the order that it had: 0 becomes
-the least, the largest stays the largest. So these dtypes need no loops of their own.
+The loops for extremes, sorting and searching are for signed integers. An unsigned number whose
+highest bit is flipped, and which is then read as a signed one, keeps its place in the order: 0
+becomes the least number, and the greatest stays the greatest. So these dtypes need no loops.
 """
 
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
@@ -49,7 +49,7 @@ cdef void flip_run(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 
 
 cdef Tensor signed_order(Tensor x):
-    """`x` itself, or of uint16, uint32 and uint64 a contiguous copy as signed integers."""
+    """`x` itself; or for uint16, uint32 and uint64 a contiguous copy as signed integers."""
     cdef Tensor out
     if signed_twin(x.type) == x.type:
         return x
@@ -60,9 +60,9 @@ cdef Tensor signed_order(Tensor x):
 
 
 cdef Tensor restored(Tensor x, int dtype):
-    """`x`, contiguous elements of what `signed_order` made of `dtype`, turned back in place.
+    """`x`, a contiguous tensor that `signed_order` made from one of `dtype`, turned back in place.
 
-    What it left as it was stays so.
+    For other dtypes it is `x` as it is.
     """
     if signed_twin(dtype) != dtype:
         flip_all(x)

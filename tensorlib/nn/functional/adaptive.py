@@ -327,8 +327,8 @@ def lp_pool3d(input: Tensor, norm_type, kernel_size, stride=None, ceil_mode=Fals
 
 # ---- channels to places --------------------------------------------------------------------------
 
-# What follows from a shape is found again by it: to compute that takes longer than small images do.
-kept = lru_cache(256, typed=True)        # a factor that is no int is refused each time
+# Results that depend on a shape alone are cached: computing them takes longer than small images do.
+kept = lru_cache(256, typed=True)   # typed, so that a factor other than an int is refused each time
 
 
 def factor_of(name, factor):

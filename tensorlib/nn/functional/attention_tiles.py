@@ -13,12 +13,12 @@ from tensorlib.ops.declare import op
 from tensorlib.ops.references import gradients
 from tensorlib.ops.samples import with_gradients
 
-# Of heads (*, L, E), (*, S, E) and (*, S, V), with a mask (*, L, S) or None that is added to the
+# For heads (*, L, E), (*, S, E) and (*, S, V), with a mask (*, L, S), or None, that is added to the
 # scores. causal: a query attends to no later key.
 
 
 def scores_of(query, key, mask, causal, scale):
-    """What the softmax is taken of."""
+    """The scores to which softmax is applied."""
     scores = query @ key.mT * scale
     if mask is not None:
         scores = scores + mask
@@ -96,7 +96,7 @@ def attention_backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, 
 
 
 def multiplications(inputs, result):
-    """Queries times keys, and what comes out times values."""
+    """Queries times keys, and the probabilities times values."""
     query, key, value = inputs[:3]
     return math.prod(query[:-1]) * key[-2] * (query[-1] + value[-1])
 

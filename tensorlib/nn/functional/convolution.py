@@ -18,13 +18,13 @@ from tensorlib.ops.foreign import members
 from tensorlib.ops.references import adjoint
 from tensorlib.ops.samples import refusals
 
-LARGE = 2 ** 40              # beyond what sizes, strides and paddings may be
+LARGE = 2 ** 40              # sizes, strides and paddings are smaller
 
 # ---- sizes ---------------------------------------------------------------------------------------
 
 def sizes_of(name, what, given, n, least=0):
     """A number for each of n dims, from one or several. Raises: TypeError, RuntimeError."""
-    if type(given) is int and least <= given < LARGE:     # nearly always, at each call of a layer
+    if type(given) is int and least <= given < LARGE:     # the common case, at each call of a layer
         return (given,) * n
     try:
         several = given
@@ -139,7 +139,7 @@ def convolve_input_with_bias(grad: Tensor, weight: Tensor, bias: Tensor, spatial
     """`convolve_input` plus a bias for each channel, added before half types are rounded."""
 
 
-BESIDE_CHANNELS = {3: (0, 2), 4: (0, 2, 3), 5: (0, 2, 3, 4)}      # the other dims, by how many
+BESIDE_CHANNELS = {3: (0, 2), 4: (0, 2, 3), 5: (0, 2, 3, 4)}      # all but dim 1, by ndim
 
 
 @convolve_with_bias.vjp("bias")
@@ -319,7 +319,8 @@ def conv(name, n, input, weight, bias, stride, padding, dilation, groups):
 
 
 def in_any_dtype(product, x, w):
-    """What a product of floating tensors gives for integers, and for parts of complex numbers."""
+    """The result of a function of floating tensors for integers, and for complex numbers by their
+    parts."""
     if x.is_complex():
         a, b, c, d = x.real, x.imag, w.real, w.imag
         return FUNCTIONS["complex"](product(a, c) - product(b, d), product(a, d) + product(b, c))

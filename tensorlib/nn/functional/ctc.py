@@ -15,7 +15,7 @@ from tensorlib.ops.references import gradients
 from tensorlib.ops.samples import with_gradients
 from tensorlib.ops.value_checks import value_check
 
-NEVER = -1e30           # the logarithm of a probability of 0, which stays a number
+NEVER = -1e30           # in place of log(0), so that sums stay finite
 
 
 def collapsed(path, blank):
@@ -129,7 +129,7 @@ def log_likelihood(logs, labels, inputs, sizes, blank):
     """The logarithm of the probability of each row of labels, by the forward recursion."""
     steps, count, classes = logs.shape
     named = arange(labels.shape[1]) < tensor(sizes, dtype=int64).unsqueeze(1)
-    labels = where(named, labels.long(), blank)          # what comes after may be anything
+    labels = where(named, labels.long(), blank)          # later ones may be anything
     are_labels(labels, classes)
     blanks = full((count, labels.shape[1]), blank, dtype=labels.dtype)
     # blank, first label, blank, second label, ..., blank

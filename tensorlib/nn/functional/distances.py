@@ -17,8 +17,8 @@ from tensorlib.ops.samples import given, given_pairs, reals, refusals, with_grad
 
 inf = float("inf")
 
-PIECE = 1 << 16          # elements of differences at a time, which stay in the cache
-FEW = 25                 # rows up to which distances are taken by differences
+PIECE = 1 << 16          # elements of differences at once, so that they stay in the cache
+FEW = 25                 # up to so many rows distances are computed from differences
 LOOPED = (1, 2, inf)  # the norms that kernels have loops for
 MODES = (None, "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist",
          "donot_use_mm_for_euclid_dist")

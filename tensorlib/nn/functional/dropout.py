@@ -127,11 +127,11 @@ def alpha_dropped(x, p=0.5, training=False):
         return (x * (p != 1 or not training),) * 2
     a = ((ALPHA ** 2 * p + 1) * (1 - p)) ** -0.5
     values = a * x + a * ALPHA * p, np.full_like(x, -a * ALPHA + a * ALPHA * p)
-    return np.minimum(*values) - 0.1, np.maximum(*values) + 0.1      # as far as rounding goes
+    return np.minimum(*values) - 0.1, np.maximum(*values) + 0.1      # up to rounding
 
 
 def with_mean_and_variance(input, mask, p):
-    """What `alpha_dropout` makes of the elements: they keep their mean and variance."""
+    """The elements after `alpha_dropout`, which keeps their mean and variance."""
     if p == 1:
         return input * mask
     a = ((ALPHA ** 2 * p + 1) * (1 - p)) ** -0.5
@@ -190,7 +190,7 @@ def rrelu(input: Tensor, lower=1 / 8, upper=1 / 3, training=False, inplace=False
     slope = (lower + upper) / 2
     if training:
         slope = rand_like(input.detach()) * (upper - lower) + lower
-    if inplace:                      # leaky_relu would keep the input, which is written over
+    if inplace:                      # leaky_relu would save the input, which is overwritten
         return finished(input, input * where(input.detach() > 0, 1.0, slope), True)
     return leaky_relu(input, slope)
 

@@ -248,12 +248,12 @@ def greatest(rows, owners, begins, sizes, counted):
         return rows.reshape((len(sizes), size, *rows.shape[1:])).max(1).values
     found = rows.new_zeros((len(sizes), *rows.shape[1:]))
     for bags in alike(sizes):
-        # shorter ones have their last row several times, which does not change what is the first
+        # shorter bags repeat their last row, which does not change the first maximum
         longest = max(sizes[bag] for bag in bags)
         last = tensor([sizes[bag] - 1 for bag in bags]).unsqueeze(1)
         at = tensor([begins[bag] for bag in bags]).unsqueeze(1) + arange(longest).minimum(last)
         found = found.index_copy(0, tensor(bags), rows[at].max(1).values)
-    if not any(sizes):           # a part of the graph all the same, as that of one bag among others
+    if not any(sizes):           # still a part of the graph, as an empty bag among others is
         found = found.index_add(0, zeros(0, dtype=owners.dtype), rows[:0])
     return found
 
@@ -269,7 +269,7 @@ def alike(sizes):
 
 # ---- classes as vectors --------------------------------------------------------------------------
 
-FEW = 4096              # elements, which are compared in less time than one of each row is written
+FEW = 4096              # elements: up to so many, comparing is faster than writing one in each row
 
 
 @composite(tensors=("tensor",), public=False, method=False, differentiable=False,

@@ -47,7 +47,7 @@ def plan(sizes, window, outs):
     the one before: their numbers, the draws they go by, the steps, which are the last ones, where
     these begin, and the elements from one to the next; and where the elements of a window are."""
     ndim = len(sizes)
-    order = range(ndim) if ndim == 3 else (1, 0)           # as PyTorch has them: W first, of images
+    order = range(ndim) if ndim == 3 else (1, 0)           # in PyTorch's order: W first, for images
     strides = [math.prod(sizes[d + 1:]) for d in range(ndim)]
     steps = [(size - length) / max(out - 1, 1) for size, length, out in zip(sizes, window, outs)]
     numbers = np.concatenate([np.arange(out) for out in outs])

@@ -89,7 +89,7 @@ def group_affine(input: Tensor, weight: Tensor, bias: Tensor, groups, eps):
     """Each group of channels less its mean, over its standard deviation; times weight plus bias."""
 
 
-# ---- what calls them -----------------------------------------------------------------------------
+# ---- public functions ----------------------------------------------------------------------------
 
 def of_groups(input, groups, weight, bias, eps):
     """`group_affine` with vectors that may be None."""
@@ -199,7 +199,7 @@ def local_response_norm(input: Tensor, size: int, alpha=1e-4, beta=0.75, k=1.0):
     if not input.numel():
         return input
     squares, channels = input * input, input.shape[1]
-    reach = [min(n, channels) for n in (size // 2, (size - 1) // 2)]     # beyond, all is 0
+    reach = [min(n, channels) for n in (size // 2, (size - 1) // 2)]     # outside, all is 0
     ends = [input.new_zeros((input.shape[0], n, *input.shape[2:])) for n in reach]
     padded = cat([ends[0], squares, ends[1]], 1)
     sums = padded.narrow(1, 0, channels)

@@ -13,12 +13,12 @@ from tensorlib.ops.declare import op
 from tensorlib.ops.references import adjoint
 from tensorlib.ops.samples import given
 
-KEPT = 2 ** 16          # elements of dims whose taps are kept for the next call
+KEPT = 2 ** 16          # elements: the taps of dims up to this size are cached
 
 # ---- taps: for each neighbour of each element where it is, and its weight ------------------------
 
 def sources(size, count, scale, align_corners, cubic=False):
-    """Where in a dim of `size` each of `count` elements lies."""
+    """The position in a dim of `size` of each of `count` elements."""
     i = np.arange(count, dtype=float)
     if align_corners:
         return i * ((size - 1) / (count - 1) if count > 1 else 0.0)

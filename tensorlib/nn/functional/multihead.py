@@ -18,7 +18,7 @@ def require(holds, message, error=AssertionError):
         raise error(f"{NAME}: {message}")
 
 
-# ---- what is given -------------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------------
 
 def check_inputs(query, key, value, embed_dim, num_heads, separate):
     """Raises AssertionError for dims and sizes that do not fit."""
@@ -27,7 +27,7 @@ def check_inputs(query, key, value, embed_dim, num_heads, separate):
     if (ndim in (2, 3) and of_query[-1] == embed_dim and embed_dim % num_heads == 0
             and (of_key == of_value or separate and of_key[:-1] == of_value[:-1])
             and ndim == len(of_key) and (ndim == 2 or of_query[1] == of_key[1])):
-        return                           # before any message is put together
+        return                           # the common case, without building messages
     require(ndim in (2, 3), "query should be unbatched 2D or batched 3D tensor but received "
                             f"{ndim}-D query tensor")
     require(ndim == key.ndim == value.ndim,

@@ -157,7 +157,7 @@ def one_step(kind, input, hidden, cell, *weights):
                            f"many rows, got {tuple(input.shape)} and {tuple(hidden.shape)}")
     try:
         return step_of_any(kind, input, hidden, cell, *weights)
-    except (RuntimeError, ValueError):       # in the words of a cell, if the weights are the cause
+    except (RuntimeError, ValueError):   # with a message about a cell, if the weights are the cause
         check_cell(kind, input, hidden, *weights)
         raise
 
@@ -175,7 +175,7 @@ def step_of_any(kind, input, hidden, cell, *weights):
     return one_layer(kind, input, (input.shape[0],), False, hidden, cell, *weights)[1:]
 
 
-MANY_UNITS = 128            # whose products in pairs are worth passes over the gates
+MANY_UNITS = 128            # units from which on products of pairs outweigh passes over the gates
 
 
 def check_cell(kind, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None):

@@ -17,8 +17,8 @@ from tensorlib.nn.functional.fused import differentiated_by, stands_for
 from tensorlib.ops.declare import op
 
 # ---- one step ------------------------------------------------------------------------------------
-# From what the input and the hidden state give, the latter with its bias, and the state: the hidden
-# state and the cell after the step, and what the kernel keeps for its gradient.
+# From the contributions of the input and of the hidden state, the latter with its bias, and the
+# state: the hidden state and the cell after the step, and what the kernel keeps for its gradient.
 
 def lstm_step(gates, moved, hidden, cell):
     """c := f * c + i * g, h := o * tanh(c)"""
@@ -48,9 +48,9 @@ STEPS = {"lstm": lstm_step, "gru": gru_step, "rnn_tanh": plain_step(tanh),
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}      # the parts of a row of gates
 
 
-# ---- and back ------------------------------------------------------------------------------------
+# ---- one step backward ---------------------------------------------------------------------------
 # From the gradients of the hidden state and the cell after the step: those of `gates` and `moved`,
-# of the hidden state before it, but for what goes through `moved`, and of the cell before it.
+# of the hidden state before it, without the part through `moved`, and of the cell before it.
 
 def lstm_back(dh, dc, acts, out, before, cell_before):
     """With t = tanh(c) = h / o."""

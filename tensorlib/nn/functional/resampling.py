@@ -60,7 +60,8 @@ def target_sizes(name, spatial, size, scale_factor):
     if any(not 0 < s < 2 ** 31 for s in (*sizes, *spatial)):
         raise RuntimeError(f"{name}: input and output sizes should be greater than 0, got "
                            f"{spatial} and {sizes}")
-    # Single elements of the last dim take longest to look up: it comes when there are fewest.
+    # The last dim takes longest, as its elements are looked up one by one: it is resampled when the
+    # image is smallest.
     larger = [d for d in reversed(range(n)) if sizes[d] > spatial[d]]
     return sizes, factors, [d for d in range(n) if d not in larger] + larger
 
@@ -155,8 +156,8 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode="nearest", ali
     dtype = input.dtype
     if input.itemsize == 2 and not by_nearest:
         input = input.float()                        # one rounding at the end
-    # Whole rows are looked up of channels that lie beside each other; where those of a variable of
-    # a program will lie is not known.
+    # With channels last, whole rows are looked up. The layout of a variable of a program is
+    # unknown.
     beside = by_nearest and hasattr(input, "stride") and (
         input.stride(1) == 1 and not input.is_contiguous())
     input = input.movedim(1, -1) if beside else input

@@ -67,7 +67,7 @@ def im2col(input: Tensor, kernel_size, dilation=1, padding=0, stride=1):
     sizes = column_sizes("unfold", spatial, kernel_size, dilation, padding, stride)
     if input.is_floating_point():
         return columns(input, *sizes, False)
-    count = math.prod(spatial)              # which element stands where; 0 is the padding
+    count = math.prod(spatial)            # the index of the element at each place; 0 is the padding
     numbers = arange(1.0, count + 1, dtype=BY_NAME["float64"]).reshape((1, *spatial))
     places = columns(numbers, *sizes, False).to(BY_NAME["int64"])
     found = cat([input.new_zeros((*input.shape[:-2], 1)), input.flatten(-2)], -1)[..., places]
@@ -87,7 +87,7 @@ def col2im(input: Tensor, output_size, kernel_size, dilation=1, padding=0, strid
     Shapes: (B, C * elements of a window, windows) -> (B, C, *output_size); without B, too.
     Raises: RuntimeError for sizes that do not fit, TypeError.
     """
-    if input.is_complex():                   # the sums of parts are parts of the sums
+    if input.is_complex():                   # real and imaginary parts are summed separately
         return complex(*(col2im(part, output_size, kernel_size, dilation, padding, stride)
                          for part in (input.real, input.imag)))
     require_floating("fold", input)

@@ -43,20 +43,20 @@ class Passage:
         return output._make(outputs) if hasattr(output, "_make") else outputs   # a named tuple
 
     def enter(self, grads):
-        """What the gradients of the outputs become, when they are there."""
+        """Runs the hooks on the gradients of the outputs, once all have arrived."""
         full = placed(grads, self.outputs, self.output_count)
         for hook in self.before:
             result = hook(self.module, full)
             if result is not None:
                 full = checked(result, full, "backward pre-hook")
         self.grad_output = full
-        if not self.inputs:          # no gradient leaves by them
+        if not self.inputs:          # no input gets a gradient
             self.leave(())
         return tuple(full[i] for i in self.outputs)
 
     def leave(self, grads):
-        """What the gradients of the inputs become, when they are there."""
-        if self.grad_output is None:     # they came past the outputs, in a dict for instance
+        """Runs the hooks on the gradients of the inputs, once all have arrived."""
+        if self.grad_output is None:     # outputs in other containers, such as a dict, have no node
             return grads
         full = placed(grads, self.inputs, self.input_count)
         full = tuple(self.zeros.get(i, grad) for i, grad in enumerate(full))

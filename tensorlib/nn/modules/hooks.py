@@ -29,7 +29,7 @@ class HookKey(int):
         return HookKey, (self.with_kwargs, self.always_call)      # of a number that is free there
 
 
-USUAL = HookKey()                     # of what a program put among the hooks by itself
+USUAL = HookKey()                     # for hooks that a program added to the dict itself
 
 
 def registered(hooks: Any, function: Any, key: object = None) -> RemovableHandle:
@@ -147,10 +147,10 @@ class Hooked:
         return self.register_full_backward_hook(hook)
 
 
-# ---- calls with hooks ------------------------------------------------------------------------
+# ---- calls with hooks ----------------------------------------------------------------------------
 
 class CompiledCall:
-    """What a compiled module is called by; a copy or a pickle of it is None."""
+    """The call of a compiled module; a copy or a pickle of it is None."""
 
     def __init__(self, function):
         self.function = function
@@ -166,7 +166,7 @@ def set_compiled_call(module, function):
 
 
 def call_with_hooks(module, args, kwargs):
-    """What a module gives that may have hooks, or may be compiled."""
+    """The result of a module that may have hooks, or may be compiled."""
     compiled = vars(module).get("_compiled_call")
     if compiled is None or everywhere or module._own_hooks():
         return call_eagerly(module, *args, **kwargs)
@@ -205,9 +205,9 @@ class PartNote(str):
 
 
 def call_eagerly(module, /, *args, **kwargs):
-    """What a module gives, with the hooks of all modules and its own."""
+    """The result of a module, with the hooks of all modules and its own."""
     sets = [hooks for hooks in (everywhere, vars(module).get("_hooks")) if hooks]
-    if not sets:                     # those that there were have been taken off
+    if not sets:                     # all hooks have been removed
         return module.forward(*args, **kwargs)
     called, output = set(), None
     try:

@@ -70,7 +70,7 @@ class Members:
             if name in members:
                 return members[name]
         found = getattr(type(self), name, None)
-        if isinstance(found, property):      # it raised an AttributeError, and will do so again
+        if isinstance(found, property):      # it raised an AttributeError: raise that again
             return found.__get__(self)
         text = f"'{type(self).__name__}' object has no attribute '{name}'"
         if name in ("training", "_non_persistent_buffers_set", *registration_hooks):
@@ -194,7 +194,7 @@ class Members:
                        recurse: bool = True,
                        remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
         """Members that a function gives of each module, with their dotted names."""
-        seen: dict[int, Any] = {}        # kept, as another could have the id of what is gone
+        seen: dict[int, Any] = {}        # keeps objects alive, so that ids stay unique
         modules = (self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
                    if recurse else [(prefix, self)])
         for start, module in modules:

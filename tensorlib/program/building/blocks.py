@@ -14,14 +14,14 @@ from tensorlib.program.ir.model import Block, OpCall, Variable, agree, typed
 
 
 class BranchMismatch(TypeError, ValueError, RuntimeError):
-    """Two functions, or two steps, give what differs in nesting, shapes or dtypes."""
+    """The results of two functions, or of two steps, differ in nesting, shapes or dtypes."""
 
     __module__ = "tensorlib.program"
 
 
 def cond_call(home: Builder, pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any],
               operands: tuple[Any, ...]) -> Any:
-    """The variables of what a branch gives."""
+    """The variables of a branch's results."""
     check_predicate("cond", pred, user_line())
     given = home.value(pred)
     operands = variables_of(home, operands)
@@ -38,7 +38,7 @@ def cond_call(home: Builder, pred: Any, true_fn: Callable[..., Any], false_fn: C
 
 def while_call(home: Builder, cond_fn: Callable[..., Any], body_fn: Callable[..., Any],
                loop_vars: tuple[Any, ...]) -> Any:
-    """The variables of what the loop variables are in the end."""
+    """The variables of the final values of the loop variables."""
     loop_vars = variables_of(home, loop_vars)
     leaves, structure = flatten(loop_vars)
     cond_block, (going, *_), _ = block_of(home, cond_fn, loop_vars, bound=True)
@@ -55,7 +55,7 @@ def while_call(home: Builder, cond_fn: Callable[..., Any], body_fn: Callable[...
 
 
 def scan_call(home: Builder, f: Callable[..., Any], init: Any, xs: Any) -> Any:
-    """The variables of the last carry, and of the ys stacked."""
+    """The variables of the last carry and of the stacked ys."""
     init, xs = variables_of(home, init), variables_of(home, xs)
     carried, structure = flatten(init)
     sequences, xs_structure = flatten(xs)
@@ -84,7 +84,7 @@ def scan_call(home: Builder, f: Callable[..., Any], init: Any, xs: Any) -> Any:
 
 
 def composed_call(home: Builder, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The variables of what a composed operation gives: a call whose block has its parts."""
+    """The variables of a composed operation's results: its call has a block with its parts."""
     given = {**dict(zip((*op.arguments, *op.attributes), args)), **kwargs}
     if op.variadic:
         given = {op.arguments[0]: args, **kwargs}
@@ -106,9 +106,9 @@ def composed_call(home: Builder, op: Op, args: tuple[Any, ...], kwargs: dict[str
 
 def block_of(home: Builder, function: Callable[..., Any], given: tuple[Any, ...],
              bound: bool = False) -> tuple[Block, list[Variable], Structure]:
-    """The block of what a function does, its results one by one, and how they are nested.
+    """The block of a function's calls, its results as a flat list, and their nesting.
 
-    bound: the function runs on variables of the block's own, which its call sets.
+    bound: the function runs on the block's own inputs, which the call sets.
     """
     block = home.program.new_block(home.block)
     if bound:
@@ -122,7 +122,7 @@ def block_of(home: Builder, function: Callable[..., Any], given: tuple[Any, ...]
 
 
 def variables_of(home: Builder, container: Any) -> Any:
-    """A container with variables in the place of its tensors and numbers."""
+    """A container with its tensors and numbers replaced by variables."""
     leaves, structure = flatten(container)
     return unflatten(structure, [home.value(
         x if isinstance(x, Tensor) else FUNCTIONS["tensor"](x)) for x in leaves])
@@ -132,13 +132,13 @@ def bound_variable(block: Block, name: str, shape: tuple[int | None, ...],
                    like: Variable) -> Variable:
     """A new input of a block."""
     x = block.new_variable(name, shape, like.dtype)
-    x.recorded = is_grad_enabled()           # a later step may be given what has a gradient
+    x.recorded = is_grad_enabled()           # in a later step its value may have a gradient
     block.inputs.append(x)
     return x
 
 
 def new_output(home: Builder, stem: str, x: Variable, y: Variable) -> Variable:
-    """A variable for what one of two variables is; sizes in which they differ are not known."""
+    """A variable for the value of one of two variables; sizes in which they differ are unknown."""
     shape = tuple(a if a == b else None for a, b in zip(x.shape, y.shape))
     made = home.block.new_variable(stem, shape, x.dtype)
     made.recorded = x.recorded or y.recorded
@@ -158,7 +158,7 @@ def check_predicate(name: str, pred: Any, line: str) -> None:
 
 
 def check_pairs(name: str, what: str, found: list[Any], other: str, others: list[Any]) -> None:
-    """Raises: BranchMismatch for two of a different shape or dtype. A size may be unknown."""
+    """Raises: BranchMismatch for different shapes or dtypes. Unknown sizes match any."""
     for x, y in zip(found, others):
         if x.dtype != y.dtype or not agree(x.shape, y.shape):
             raise BranchMismatch(f"{name}: {what} {typed_like(x)}, but {other} {typed_like(y)}, "
@@ -166,7 +166,7 @@ def check_pairs(name: str, what: str, found: list[Any], other: str, others: list
 
 
 def check_alike(name: str, what: str, before: Any, other: str, after: Any) -> None:
-    """Raises: BranchMismatch where what a loop carries changes its nesting, shapes or dtypes."""
+    """Raises: BranchMismatch if the loop variables change their nesting, shapes or dtypes."""
     leaves, structure = flatten(before)
     found, made = flatten(after)
     if structure != made:

@@ -1,9 +1,9 @@
 """Programs built by hand: operations on Variables become calls, whose shapes are inferred.
 
-Nothing is computed. A call is run once on tensors without elements, which have the shapes and
-dtypes of its variables, so that what the operation itself refuses is an error in the line that was
-written. A size that is not known yet is tried with two numbers: where the result differs with them,
-its size is not known either.
+Nothing is computed. Each call runs once on `meta` tensors with the shapes and dtypes of its
+variables, so that whatever the operation refuses is an error at the line where the call is written.
+Unknown sizes are tried with two different numbers: sizes of the result that differ are unknown,
+too.
 """
 
 import threading
@@ -32,8 +32,8 @@ from tensorlib.program.ir.errors import CaptureError
 from tensorlib.program.ir.interpreter import arguments_of, with_wanted
 from tensorlib.program.ir.model import Block, OpCall, Variable, variables_in
 
-PROBES = (61, 67)            # what stands for sizes that are not known
-FEW = 2                      # and, where that can be, less than most sizes that are
+PROBES = (61, 67)            # numbers for unknown sizes
+FEW = 2                      # another one, smaller than most known sizes
 
 
 class _Open(threading.local):
@@ -52,17 +52,17 @@ def builder() -> "Builder | None":
 
 
 class Noter(Capture):
-    """A capture that notes calls: how the arguments of a call become those of its note.
+    """A capture that records calls: how arguments become those of the recorded call.
 
-    keys: index expressions that were parsed, by id, with what they were parsed from. picks: whether
-    a graph keeps one that has a number which was computed.
+    keys: parsed index expressions, by id, with the expressions as written. picks: whether a graph
+    keeps one with a number that was computed.
     """
 
     keys: dict[int, tuple[Any, Any]]
     picks = False
 
     def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What an operation gives, after its call was recorded."""
+        """The result of an operation, after its call was recorded."""
         refuse_out(op.name, kwargs)
         if op.draws is not None:
             tensors, given = drawn(op, args, kwargs)
@@ -82,7 +82,7 @@ class Noter(Capture):
 
     def done(self, type: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
              inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
-        """What a call gives that `function` does, after it was recorded as one of a type."""
+        """The result of `function`, after its call was recorded under a type."""
         raise NotImplementedError
 
     def value(self, x: Any) -> Any:
@@ -92,7 +92,7 @@ class Noter(Capture):
                 raise CaptureError("an example of a batch where no tensor goes can't be captured, "
                                    f"{user_line()}")
             return x if type(x) is Variable else self.variable_of(x)
-        if type(x) in (tuple, list):             # a list of positions is none of dims
+        if type(x) in (tuple, list):        # the type matters: a list holds positions, a tuple dims
             return type(x)(map(self.value, x))
         if id(x) in self.keys:
             return self.value(self.keys[id(x)][1])
@@ -104,12 +104,12 @@ class Noter(Capture):
         return tuple(x) if isinstance(x, tuple) else x
 
     def parsed(self, index: Any, key: Any) -> None:
-        """Called when an index expression was parsed, with what it was parsed from."""
+        """Called when an index expression was parsed, with the expression as written."""
         self.keys[id(index)] = index, key
 
     def own(self, key: Any) -> Any:
-        """An index expression as a graph keeps it: tensors as copies that nobody else can write
-        to."""
+        """An index expression as a graph keeps it, with copies of its tensors, which nobody else
+        can write to."""
         if type(key) in (tuple, list):
             return type(key)(map(self.own, key))
         if type(key) is not Variable or key.fixed:
@@ -126,9 +126,9 @@ class Noter(Capture):
 
 
 class Builder(Noter):
-    """Adds what is called on Variables to a block, under `with`.
+    """Adds calls on Variables to a block, under `with`.
 
-    outer: what knows the tensors around the block: a Recorder, or the builder of a block around it.
+    outer: the Recorder or Builder around the block, which knows the tensors outside of it.
     """
 
     def __init__(self, block: Block, outer: Any = None):
@@ -144,12 +144,12 @@ class Builder(Noter):
     # ---- variables
 
     def made(self, tensor: Tensor) -> None:
-        """Called when a tensor was made of numbers; notifies what is around the block, too."""
+        """Called when a tensor was made of numbers; also notifies the outer capture."""
         if self.outer is not None:
             self.outer.made(tensor)
 
     def variable_of(self, tensor: Tensor) -> Variable:
-        """The variable of a tensor from around the block, or made of numbers inside."""
+        """The variable of a tensor from outside of the block, or made of numbers inside."""
         if id(tensor) in self.known:
             return self.known[id(tensor)][1]
         if self.outer is not None:
@@ -169,18 +169,18 @@ class Builder(Noter):
         return self.called(type, inputs, attributes)
 
     def checked(self, name: str, values: Any, facts: tuple[Any, ...]) -> None:
-        """Adds a check of elements, which each run makes of its own."""
+        """Adds a check of elements, which each run repeats."""
         self.note(OpCall("check", {"values": self.value(values)}, (),
                          {"name": name, "facts": facts}, user_line()))
 
     def composed(self, op: Op, function: Any, args: tuple[Any, ...],
                  kwargs: dict[str, Any]) -> Any:
-        """The variables of what a composed operation gives: its parts become calls."""
+        """The variables of a composed operation's results; its parts become calls."""
         with self.resumed():
             return op.forward(*args, **kwargs)
 
     def function(self, cls: Any, args: tuple[Any, ...]) -> Any:
-        """The variables of what an autograd.Function gives."""
+        """The variables of an autograd.Function's results."""
         return self.called("function", {"args": self.value(args)}, {"function": cls})
 
     def sweep(self, roots: Any, grads: Any, **options: Any) -> Any:
@@ -190,7 +190,7 @@ class Builder(Noter):
 
     def write(self, op: Op | None, name: str, args: tuple[Any, ...],
               kwargs: dict[str, Any]) -> Any:
-        """Adds a write in place. What was made here of numbers becomes a new variable."""
+        """Adds an in-place write. A tensor that was made of numbers here becomes a new variable."""
         refuse_out(name, kwargs)
         given = [*map(self.value, args)]
         if name == "setitem" and has_graph(args[:2]):
@@ -210,7 +210,7 @@ class Builder(Noter):
         return x
 
     def called(self, type: str, inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
-        """The variables of what a new call gives."""
+        """The variables of a new call's results."""
         call = OpCall(type, inputs, (), attributes, user_line())
         results = inferred(call)
         several = is_several(results)
@@ -232,18 +232,19 @@ class Builder(Noter):
         self.block.ops.append(call)
 
     def leaving(self, name: str, x: Any) -> None:
-        """Raises: CaptureError where the value of a variable is asked for."""
+        """Raises: CaptureError, as a variable has no value to read."""
         if type(x) is Variable:
             no_number(name)
 
 
 def has_graph(given: Any) -> bool:
-    """Whether what an operation makes of tensors among what is given has a graph."""
+    """Whether the result of an operation on the tensors among its arguments has a graph."""
     return is_grad_enabled() and any(x.requires_grad for x in given if isinstance(x, Tensor))
 
 
 def refuse_out(name: str, kwargs: dict[str, Any]) -> None:
-    """Raises: CaptureError for a call with `out=`, which has it still: it may be done eagerly."""
+    """Raises: CaptureError for a call with `out=`, whose arguments are left as they are, so that it
+    can run eagerly."""
     if kwargs.get("out") is not None:
         raise CaptureError(f"{name}: out= can't be captured, {user_line()}; use the tensor that is "
                            "returned")
@@ -260,10 +261,9 @@ def no_number(name: str) -> None:
 # ---- inference -----------------------------------------------------------------------------------
 
 def inferred(call: OpCall, by_example: bool = True) -> Any:
-    """The shape and dtype of what a call gives, or a list, or a named tuple, of such for each
-    result.
+    """The shape and dtype of a call's result; for several results a list or named tuple of these.
 
-    by_example: an operation that needs elements is tried with some.
+    by_example: operations that need elements are tried with examples.
     """
     values = (*variables_in(call.inputs), *variables_in(call.attributes))
     is_open = any(None in x.shape for x in values)
@@ -286,8 +286,8 @@ def inferred(call: OpCall, by_example: bool = True) -> Any:
 
 
 def is_of_another_dtype(call: OpCall, dtype: Any) -> bool:
-    """Whether what a call, which may be of a write, gives has not this dtype; False where the call
-    fails. What is written at an index expression takes on the dtype that is there."""
+    """Whether the result of a call, or the value of a write, has another dtype than this one; False
+    if the call fails. Values written at an index expression are cast to the tensor's dtype."""
     if is_indexed(call.type):
         return False
     with suppress(Exception):
@@ -296,7 +296,7 @@ def is_of_another_dtype(call: OpCall, dtype: Any) -> bool:
 
 
 def is_several(results: Any) -> bool:
-    """Whether what `inferred` gives is of several results."""
+    """Whether the result of `inferred` is that of several results."""
     return isinstance(results, list) or hasattr(results, "_fields")
 
 
@@ -306,29 +306,29 @@ def needs_elements(error: Exception) -> bool:
 
 
 def run_on_twins(call: OpCall, probe: int, make: Callable[[Variable, int], Tensor]) -> Any:
-    """What a call gives for the tensors that `make` makes, with `probe` for sizes not known."""
+    """The result of a call on tensors made by `make`, with `probe` for unknown sizes."""
     def twin(x: Variable) -> Tensor:
         return make(x, probe)
 
     with unseen(), no_grad():
         form, tensors, given = arguments_of(call, twin)
         if form.op is not None and form.op.random and "generator" in form.attributes:
-            given["generator"] = Generator()         # the one that is given is drawn from by runs
+            given["generator"] = Generator()         # the given one is for the runs
         assert form.run is not None
         result = form.run(*tensors, **with_wanted(call, form, given))
     if type(result) is tuple and len(result) == 1 and type(result[0]) is tuple:
-        return result[0]                             # of a sequence, a sequence of gradients
+        return result[0]                             # a sequence has a sequence of gradients
     return result
 
 
 def twin_of(x: Variable, probe: int) -> Tensor:
-    """A tensor without elements of its own that has the shape and dtype of a variable."""
+    """A `meta` tensor with the shape and dtype of a variable."""
     shape = tuple(probe if size is None else size for size in x.shape)
     return FUNCTIONS["empty"](shape, dtype=x.dtype, device="meta")
 
 
 def example_of(x: Variable, probe: int) -> Tensor:
-    """A tensor of the shape and dtype of a variable: of unit matrices, where it has matrices."""
+    """An example with the shape and dtype of a variable: identity matrices, if it has matrices."""
     shape = tuple(probe if size is None else size for size in x.shape)
     if len(shape) < 2 or not x.dtype.is_floating_point:
         return FUNCTIONS["zeros"](shape, dtype=x.dtype)
@@ -336,13 +336,13 @@ def example_of(x: Variable, probe: int) -> Tensor:
 
 
 def unsized(results: tuple[Any, ...] | list[Any]) -> Any:
-    """As `combined` of a result whose sizes follow from elements: none of them is known."""
+    """`combined` for a result whose sizes depend on elements: all of them are unknown."""
     return None if results[0] is None else ((None,) * results[0].ndim, results[0].dtype)
 
 
 def combined(results: tuple[Any, ...] | list[Any]) -> Any:
-    """The shape and dtype of a result, with None for sizes in which the tries differ; None for a
-    result that is not there."""
+    """The shape and dtype of a result, with None for sizes that differ between the tries; None for
+    an absent result."""
     if results[0] is None:
         return None
     shapes = [tuple(x.shape) for x in results]

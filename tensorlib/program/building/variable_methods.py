@@ -1,4 +1,5 @@
-"""Variables where Tensors go: operators, methods and functions on them add calls to a program."""
+"""Variables in place of Tensors: operators, methods and functions on them add calls to a
+program."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,14 +21,15 @@ from tensorlib.program.ir.model import Variable, variables_in
 
 
 def called(kind: type, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What an operation given Variables becomes: a call in the block that is built."""
+    """The result of an operation on Variables, which adds a call to the block under
+    construction."""
     if op.linearity == "composite":
         return function_called(op, args, kwargs)
     return builder_for(args, kwargs).call(op, args, dict(kwargs))
 
 
 def builder_for(*values: Any) -> Builder:
-    """The builder of this thread, else one of the block that the last-made variable is in."""
+    """The builder of this thread, or one for the block of the newest of the variables."""
     open_one = builder()
     if open_one is not None:
         return open_one
@@ -57,18 +59,18 @@ def writing(name: str) -> Any:
 
 
 def build(op: Op, args: tuple[Any, ...]) -> Any:
-    """The variables of what an operation gives, as a call of the block that its arguments are in.
+    """The variables of an operation's results, as a call in the block of its arguments.
     """
     return builder_for(args).call(op, args, {})
 
 
 def get_item(self: Variable, key: Any) -> Any:
-    """What the index expression picks."""
+    """The elements that an index expression picks."""
     return build(operations.getitem, (self, key))
 
 
 def detach(self: Variable) -> Any:
-    """The same value, which no gradient passes."""
+    """The same value, through which no gradient passes."""
     return build(operations.detach, (self,))
 
 
@@ -78,7 +80,7 @@ def set_item(self: Variable, key: Any, value: Any) -> None:
 
 
 def number(name: str) -> Any:
-    """A method that would give a number."""
+    """A method that would return a number."""
     def method(self: Variable, *args: Any, **kwargs: Any) -> Any:
         """Raises: CaptureError, since a variable has elements only when the program runs."""
         no_number(name)
@@ -157,10 +159,11 @@ def added_slices(x: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> A
 
 
 def function_called(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a function made of operations gives for Variables, by other operations than Tensors.
+    """The result of a composed function for Variables, where that needs other operations than for
+    Tensors.
 
-    NotImplemented where it does the same as of Tensors. Raises: CaptureError where it would look
-    at elements, or is given a value without dims.
+    NotImplemented if it does the same as for Tensors. Raises: CaptureError if it would read
+    elements, or gets a 0-d value.
     """
     if op.name in WITH_PLACES:
         x, dim, index, *rest = (*args, *kwargs.values())

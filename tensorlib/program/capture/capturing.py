@@ -150,7 +150,7 @@ class ReplayRecorder(Recorder):
             self.fail(f"{name}: is no operation, and can't be captured, {user_line()}")
 
     def hooked(self, name: str, x: Tensor, hook: Any, handle: Any) -> None:
-        """Records a hook on a gradient that a sweep after the call will come by at."""
+        """Records a hook on a gradient, which a sweep after the call will run."""
         if not self.why and not x.is_leaf and self.is_inside(x):
             self.while_it_goes(self.put_hooks.put, x, hook, handle)
         else:

@@ -1,4 +1,4 @@
-"""Escaping tensors: those that a captured function stored outside, which replays would not do."""
+"""Escaping tensors: those that a captured function stored somewhere, as no replay would do."""
 
 import gc
 import sys

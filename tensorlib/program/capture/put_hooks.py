@@ -1,6 +1,6 @@
-"""Hooks that a captured function puts on gradients, which sweeps after the call come by at.
+"""Hooks that a captured function registers on gradients, and that run in sweeps after the call.
 
-A replay puts them, too: the same objects. So they must not hold what each call makes anew.
+A replay registers the same objects. So a hook must not refer to objects that each call makes anew.
 """
 
 import dis
@@ -18,23 +18,24 @@ ATOMS = (int, float, complex, str, bytes, bool, type(None))
 
 
 class PutHooks:
-    """Those of a capture. all: each with its handle."""
+    """The hooks of a capture. all: each one with its handle."""
 
     def __init__(self, recorder: Any):
         self.recorder = recorder
         self.all: list[tuple[Any, Any]] = []
-        self.cells: list[tuple[Any, Any]] = []       # of closures, each with what it held
+        self.cells: list[tuple[Any, Any]] = []       # cells of closures, each with its contents
 
     def put(self, x: Tensor, hook: Any, handle: Any) -> None:
-        """Records one; None has the tensor keep its gradient. Raises: CaptureError."""
+        """Records a hook, or with None that the tensor retains its gradient. Raises: CaptureError.
+        """
         self.require_same(hook)
         self.all.append((hook, handle))
         self.recorder.note(OpCall("hook", {"input": self.recorder.variable_of(x)}, (),
                                   {"hook": hook}, user_line()))
 
     def require_same(self, hook: Any) -> None:
-        """Raises: CaptureError for a hook that is another one in each call; where that is known
-        only after the call, the capture is not kept."""
+        """Raises: CaptureError for a hook that is a new object in each call. If that can only be
+        known after the call, the capture is dropped (`why_not`)."""
         waiting, seen = [hook], set()
         while waiting:
             x = waiting.pop()
@@ -63,7 +64,7 @@ class PutHooks:
                 self.recorder.reads.require_old(x, "a hook holds what each call makes anew")
 
     def why_not(self) -> str:
-        """Why a replay can't put them, after the call; or ""."""
+        """Why, as known after the call, a replay can't register them; or ""."""
         if any(held_by(cell) is not held for cell, held in self.cells):
             return "a hook reads a variable of the function that is set after it is put"
         if any(handle is not None and handle.key not in handle.hooks for _, handle in self.all):
@@ -72,7 +73,7 @@ class PutHooks:
 
 
 def held_by(cell: Any) -> Any:
-    """What a cell holds; itself while it holds nothing."""
+    """The contents of a cell; the cell itself if it is empty."""
     try:
         return cell.cell_contents
     except ValueError:

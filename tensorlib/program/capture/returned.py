@@ -88,7 +88,7 @@ class Recipe(NamedTuple):
     slots: dict[MemberDescriptorType, Any]
 
     def made(self, leaves: Iterator[Any], others: dict[int, Any]) -> Any:
-        """Rebuilds it with the next of the leaves. others: objects made before, by number."""
+        """The rebuilt object, with the next leaves. others: objects rebuilt before, by number."""
         items = [made(x, leaves, others) for x in self.items]
         kind = self.kind
         if issubclass(kind, tuple):
@@ -110,17 +110,17 @@ class Recipe(NamedTuple):
 
 
 def made(recipe: Any, leaves: Iterator[Any], others: dict[int, Any]) -> Any:
-    """The object of a recipe, of the number of another one, or None: the next leaf."""
+    """The object of a recipe, or of the number of an earlier one; for None the next leaf."""
     if recipe is None:
         return next(leaves)
     return others[recipe] if type(recipe) is int else recipe.made(leaves, others)
 
 
-class Anew(Structure):
+class RebuiltStructure(Structure):
     """The structure of a result that contains objects."""
 
     def __init__(self, recipe: Recipe, count: int):
-        super().__init__(Anew)
+        super().__init__(RebuiltStructure)
         self.recipe, self.count = recipe, count
 
     def build(self, leaves: list[Any]) -> Any:
@@ -128,7 +128,7 @@ class Anew(Structure):
         return self.recipe.made(iter(leaves), {})
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Anew) and self.recipe == other.recipe
+        return isinstance(other, RebuiltStructure) and self.recipe == other.recipe
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -142,18 +142,20 @@ def flatten_result(result: Any, objects: Set[int]) -> tuple[list[Any], Structure
     objects: the ids of objects that are rebuilt, and so are no leaves.
     Raises: Unplanned for a result that contains itself.
     """
-    taker = Taker(objects)
-    recipe = taker.recipe_of(result)
-    return (taker.leaves, Anew(recipe, len(taker.leaves))) if taker.needed else flatten(result)
+    flattener = Flattener(objects)
+    recipe = flattener.recipe_of(result)
+    if not flattener.needed:
+        return flatten(result)
+    return flattener.leaves, RebuiltStructure(recipe, len(flattener.leaves))
 
 
-class Taker:
+class Flattener:
     """Flattens a result, preserving the identity of objects that occur several times."""
 
     def __init__(self, objects: Set[int]):
         self.objects = objects
         self.leaves: list[Any] = []
-        self.needed = False                       # there is an object, or one that occurs twice
+        self.needed = False                       # whether there is an object, or a repeated one
         self.numbers: dict[int, int] = {}         # of flattened objects, by id
         self.around: set[int] = set()             # the ids of objects being flattened
 

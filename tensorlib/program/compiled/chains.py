@@ -1,9 +1,9 @@
-"""Replays with code of the user's between them: an `autograd.Function` runs as in the eager call,
-and hooks are put on gradients.
+"""Chains: replays with user code between them. An `autograd.Function` runs as in the eager call,
+and hooks are registered on gradients.
 
-The calls before, between and after such are replays of their own, each with a node of its own, and
-the Function has the node that it always has: its backward runs in the sweep that comes by there,
-once, and reads what is there then. What a Function gives may depend on elements in Python, too.
+The calls before, between and after these are replays, each with a node of its own. A Function has
+its ordinary node, so that its backward runs once, in the sweep, and reads what is there then. The
+results of a Function may also depend on elements in Python code.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,27 +28,27 @@ from tensorlib.program.run.segments import Layouts
 
 
 class ReplayStopped(RuntimeError):
-    """A chain that has drawn numbers can't be replayed to its end."""
+    """A chain that has already drawn random numbers can't be replayed to its end."""
 
 
 def runs_code_of_users(call: OpCall) -> bool:
-    """Whether a call puts a hook, or is of a Function that is not the library's, or is given
-    another one."""
+    """Whether a call registers a hook, or is one of a user-defined Function, or gets one as an
+    argument."""
     return call.type == "hook" or call.type == "function" and (
         not is_of_library(call.attributes["function"])
         or any(isinstance(x, type) for x in call.inputs["args"]))
 
 
 def has_gradient(call: OpCall) -> bool:
-    """Whether something that a call gives may have a gradient."""
+    """Whether some result of a call may have a gradient."""
     return not all(x.stop_gradient for x in call.writes())
 
 
-class Met:
-    """What a capture knows of the values that one link of a chain gives and others take.
+class LinkValues:
+    """What a capture knows of the values that pass between the links of a chain.
 
-    likes: tensors without memory that are laid out as they are. places: of those that have a
-    gradient, in the graph.
+    likes: tensors on `meta` with the layouts of the values. places: the places in the graph of
+    those that have a gradient.
     """
 
     def __init__(self, recorder: Any):
@@ -59,57 +59,58 @@ class Met:
         self.likes: dict[Variable, Tensor] = {}
         self.places: dict[Variable, Any] = {}
 
-    def meet(self, x: Variable) -> Tensor | None:
-        """Takes up a value; its tensor, or None where no tensor stands for it. Raises: Unplanned.
-        """
+    def note(self, x: Variable) -> Tensor | None:
+        """Notes a value. Returns its tensor, or None if there is none. Raises: Unplanned."""
         tensor = self.tensors.get(x)
         if tensor is None:
             return None
         if type(tensor) is not Tensor or tensor.is_inference():
             raise Unplanned("what is given to an autograd.Function or a hook is no plain tensor")
-        self.lay(x, tensor.stride(), tensor.requires_grad)
+        self.set_layout(x, tensor.stride(), tensor.requires_grad)
         if tensor.requires_grad:
             self.places[x] = gradient_place(tensor)
         return tensor
 
-    def lay(self, x: Variable, strides: Any, requires_grad: bool = False) -> None:
-        """Notes how a value lies."""
+    def set_layout(self, x: Variable, strides: Any, requires_grad: bool = False) -> None:
+        """Notes the layout of a value."""
         self.likes[x] = FUNCTIONS["empty_strided"](
             x.shape, strides, dtype=x.dtype, device="meta").requires_grad_(requires_grad)
 
 
 class Link:
-    """Calls of a chain in a row that are replayed as one. gives: what of theirs is read later."""
+    """Consecutive calls of a chain that are one replay. gives: those of their results that are read
+    later."""
 
-    def __init__(self, calls: list[OpCall], gives: list[Variable], met: Met):
+    def __init__(self, calls: list[OpCall], gives: list[Variable], flow: LinkValues):
         made = {x for call in calls for x in call.writes()}
         self.calls, self.gives = calls, gives
         self.reads = [x for x in dict.fromkeys(y for call in calls for y in call.reads())
                       if x not in made]
-        tensors = [met.meet(x) for x in gives]
+        tensors = [flow.note(x) for x in gives]
         roots = {x: tensor for x, tensor in zip(gives, tensors)
                  if tensor is not None and tensor.requires_grad}
-        ends = [met.places[x][0] for x in self.reads if x in met.places]
+        ends = [flow.places[x][0] for x in self.reads if x in flow.places]
         each = [*roots.values()]
-        *savers, _ = savers_above(each, met.begun, ends)
+        *savers, _ = savers_above(each, flow.begun, ends)
         self.savers = Savers([*roots], *savers)
-        self.ages = ages_of_leaves(each, met.begun, ends)
+        self.ages = ages_of_leaves(each, flow.begun, ends)
         self.roots = set(roots)
 
-    def plan(self, chain: "Chain", met: Met, layouts: Layouts, flags: dict[str, bool]) -> None:
-        """Makes the replay. Raises: Unplanned where it would give something else than the call."""
+    def plan(self, chain: "Chain", flow: LinkValues, layouts: Layouts,
+             flags: dict[str, bool]) -> None:
+        """Makes the replay. Raises: Unplanned if its results would differ from the call's."""
         lasting = [x for x in self.reads if x.persistable]
         self.given = [x for x in self.reads if not x.persistable]
-        given = (chain.block, self.calls, self.given, [met.likes[x] for x in self.given], lasting,
+        given = (chain.block, self.calls, self.given, [flow.likes[x] for x in self.given], lasting,
                  self.gives, flags)
         self.replay: Replay = Replay(*given) if not self.roots else Differentiable(
-            *given, savers=self.savers, all_gone=chain.all_gone, ages=self.ages, places=met.places)
-        del self.savers, self.ages           # which hold the graph of the captured call
+            *given, savers=self.savers, all_gone=chain.all_gone, ages=self.ages, places=flow.places)
+        del self.savers, self.ages           # they keep the graph of the captured call alive
         places = self.replay.machine.places()[:len(self.gives)]
         for x, (_, _, strides) in zip(self.gives, places):
-            if strides is not None and x not in met.likes:
-                met.lay(x, strides)
-            if strides is None or tuple(strides) != met.likes[x].stride():
+            if strides is not None and x not in flow.likes:
+                flow.set_layout(x, strides)
+            if strides is None or tuple(strides) != flow.likes[x].stride():
                 raise Unplanned("what is given to an autograd.Function or a hook is laid out in "
                                 "another way than by a replay")
         if self.roots and self.roots != set(self.replay.roots):   # type: ignore[attr-defined]
@@ -118,57 +119,59 @@ class Link:
         layouts.add(self.gives, places, self.replay.fed)
 
     def run(self, values: Values, retries: bool) -> bool:
-        """Puts among the values what the calls give; False where they have to run eagerly."""
+        """Adds the results to the values; returns False if the calls have to run eagerly."""
         found = self.replay.run([values[x] for x in self.given], retries)
         if found is not None:
             values.update(zip(self.gives, found))
         return found is not None
 
 
-class Hooked:
-    """A hook that is put on a gradient in a chain."""
+class HookCall:
+    """The registration of a hook in a chain."""
 
     outdone = False
 
     def __init__(self, call: OpCall):
         self.call = call
 
-    def plan(self, chain: "Chain", met: Met, layouts: Layouts, flags: dict[str, bool]) -> None:
-        """Nothing: it makes nothing."""
+    def plan(self, chain: "Chain", flow: LinkValues, layouts: Layouts,
+             flags: dict[str, bool]) -> None:
+        """Does nothing, as there are no results."""
 
     def run(self, values: Values, retries: bool) -> bool:
-        """Puts the hook."""
+        """Registers the hook."""
         run_call(self.call, values)
         return True
 
 
-class Called:
-    """A call of a Function in a chain."""
+class FunctionCall:
+    """The call of a Function in a chain."""
 
     outdone = False
 
-    def __init__(self, call: OpCall, met: Met):
+    def __init__(self, call: OpCall, flow: LinkValues):
         self.call, self.args = call, variables_in(call.inputs)
         self.records = has_gradient(call)
         if any(x is None for x in call.outputs):
             raise Unplanned("an autograd.Function returns what it is given")
-        made = [tensor for x in call.writes() if (tensor := met.meet(x)) is not None]
-        given = [y for x in self.args if (y := met.tensors.get(x, x.value)) is not None]
+        made = [tensor for x in call.writes() if (tensor := flow.note(x)) is not None]
+        given = [y for x in self.args if (y := flow.tensors.get(x, x.value)) is not None]
         if len(made) < len(call.outputs) or len(given) < len(self.args):
             raise Unplanned("what an autograd.Function is given, or gives, is not known")
         self.places = places_of(made, given)
-        if any(root < 0 and not was_made_since(x, met.epoch)
+        if any(root < 0 and not was_made_since(x, flow.epoch)
                for x, (root, _) in zip(made, self.places)):
             raise Unplanned("an autograd.Function returns what was there before the call")
 
-    def plan(self, chain: "Chain", met: Met, layouts: Layouts, flags: dict[str, bool]) -> None:
-        """Takes up what it gives."""
-        self.likes = [met.likes[x] for x in self.call.writes()]
+    def plan(self, chain: "Chain", flow: LinkValues, layouts: Layouts,
+             flags: dict[str, bool]) -> None:
+        """Notes the layouts of its results."""
+        self.likes = [flow.likes[x] for x in self.call.writes()]
         layouts.add(self.call.outputs, [(root, offset, x.stride()) for x, (root, offset) in zip(
             self.likes, self.places)], self.args)
 
     def run(self, values: Values, retries: bool) -> bool:
-        """Puts among the values what it gives; False where that is of another kind."""
+        """Adds the results to the values; returns False if they are of another kind."""
         args = mapped(self.call.inputs["args"], lambda x: value_of(x, values))
         with set_grad_enabled(self.records):
             found = self.call.attributes["function"].apply(*args)
@@ -181,8 +184,8 @@ class Called:
 
 
 def places_of(made: Sequence[Tensor], given: list[Tensor]) -> list[tuple[int, int]]:
-    """In the memory of which of the given tensors each one lies that was made, and how many bytes
-    after it; a number below zero for each memory of its own."""
+    """For each result the index of the argument whose memory it shares, and the distance in bytes;
+    for results with memory of their own a negative number in place of the index."""
     lies = [place_in_memory(x) for x in given]
     own: dict[int, int] = {}
     found = []
@@ -199,18 +202,18 @@ def places_of(made: Sequence[Tensor], given: list[Tensor]) -> list[tuple[int, in
     return found
 
 
-AnyLink = Link | Hooked | Called
+AnyLink = Link | HookCall | FunctionCall
 
 
 def is_like(x: Any, like: Tensor) -> bool:
-    """Whether a tensor is laid out as another one, and requires a gradient as that."""
+    """Whether two tensors have the same layout, and agree in whether they require a gradient."""
     return type(x) is Tensor and x.shape == like.shape and x.dtype is like.dtype and (
         x.stride() == like.stride() and x.requires_grad == like.requires_grad
         and not x.is_inference())
 
 
-def links_of(recorder: Any, wanted: Iterable[Variable]) -> tuple[list[AnyLink], Met]:
-    """The links of what was captured, from the first on, and what is known of their values.
+def links_of(recorder: Any, wanted: Iterable[Variable]) -> tuple[list[AnyLink], LinkValues]:
+    """The links of a captured function, in order, and what is known of their values.
 
     Raises: Unplanned.
     """
@@ -236,56 +239,56 @@ def links_of(recorder: Any, wanted: Iterable[Variable]) -> tuple[list[AnyLink], 
         calls = part if isinstance(part, list) else [part]
         pieces.append((part, [x for call in calls for x in call.writes() if x in later]))
         later.update(x for call in calls for x in call.reads())
-    met = Met(recorder)
+    flow = LinkValues(recorder)
     links: list[AnyLink] = []
     for part, gives in reversed(pieces):
         if isinstance(part, OpCall):
-            links.append(Called(part, met) if part.type == "function" else Hooked(part))
+            links.append(FunctionCall(part, flow) if part.type == "function" else HookCall(part))
         elif part:
-            links.append(Link(part, gives, met))
-    met.tensors.clear()
-    return links, met
+            links.append(Link(part, gives, flow))
+    flow.tensors.clear()
+    return links, flow
 
 
 class Chain:
-    """Replays one after the other, and Functions between them. It is used as a replay is.
+    """Replays, Functions and hooks in order, with the interface of a replay.
 
-    all_gone: the nodes of the captured call have let go of what they saved. Raises: Unplanned.
+    all_gone: the nodes of the captured call have released their saved values. Raises: Unplanned.
     """
 
     def __init__(self, block: Block, calls: list[OpCall], given: list[Variable],
                  layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable],
-                 flags: dict[str, bool], *, links: tuple[list[AnyLink], Met],
+                 flags: dict[str, bool], *, links: tuple[list[AnyLink], LinkValues],
                  all_gone: bool):
         self.block, self.calls, self.given, self.wanted = block, calls, given, wanted
         self.lasting, self.all_gone = lasting, all_gone
         self.values: list[Any] = [x.value for x in lasting]
         self.fed = [*given, *lasting]
-        self.links, met = links
+        self.links, flow = links
         self.changing = list(filter(changes, calls))
-        met.likes.update(zip(given, layouts))
+        flow.likes.update(zip(given, layouts))
         known = Layouts(dict(zip(self.fed, [*layouts, *self.values])))
         for link in self.links:
-            link.plan(self, met, known, flags)
+            link.plan(self, flow, known, flags)
         self.lies = [known.place(x, self.fed) for x in wanted]
         self.machine = self
 
     @property
     def outdone(self) -> bool:
-        """Whether eager calls do less."""
+        """Whether eager calls cost less."""
         return any(link.replay.outdone for link in self.links if type(link) is Link)
 
     def places(self) -> list[tuple[int, int, Any]]:
-        """As of a machine."""
+        """As that of a machine."""
         return self.lies
 
     @property
     def beyond(self) -> list[Any]:
-        """As of a machine: of all links."""
+        """As that of a machine, for all links."""
         return [x for link in self.links if type(link) is Link for x in link.replay.machine.beyond]
 
     def run(self, inputs: Iterable[Tensor], retries: bool = False) -> list[Any] | None:
-        """As of a replay."""
+        """As that of a replay."""
         if retries and self.outdone:
             return None
         values: Values = dict(zip(self.fed, (*inputs, *self.values)))
@@ -303,9 +306,11 @@ class Chain:
 
 
 class Choice:
-    """Whether what was captured becomes a chain. links: those of it, or why it can't be one; None
-    where it calls no code of the user's. needed: a Function in it has a gradient after the call, or
-    it puts hooks."""
+    """Whether a captured function becomes a chain.
+
+    links: its links, or why it can't be one, or None if it calls no user code. needed: one of its
+    Functions has a gradient after the call, or it registers hooks.
+    """
 
     def __init__(self, links: Any, needed: bool):
         self.links, self.needed = links, needed
@@ -314,7 +319,7 @@ class Choice:
 
     def made(self, ready: Any, block: Block, calls: list[OpCall], given: tuple[Any, ...],
              all_gone: bool) -> Any:
-        """What `ready` makes of calls of a block, else a chain. Raises: Unplanned."""
+        """The replay that `ready` makes of the calls of a block, or a chain. Raises: Unplanned."""
         if not self.needed:
             try:
                 return ready(block, calls, *given)
@@ -325,7 +330,7 @@ class Choice:
 
 
 def chain_for(recorder: Any, slots: list[Any], linked: bool, own: Any) -> Choice:
-    """The choice for what was captured. own: leaves that it makes. Raises: Unplanned."""
+    """The choice for a captured function. own: the leaves that it makes. Raises: Unplanned."""
     calls = [call for call in recorder.block.ops if runs_code_of_users(call)]
     if not calls:
         return Choice(None, False)

@@ -1,7 +1,7 @@
 """`compile(f, check=)`: compares a replay with the eager call, in everything that is observable.
 
-Both start from the same state: the writes of the replay are undone before the function runs, whose
-results the caller gets.
+Both start from the same state: the effects of the replay are undone before the function runs. The
+caller gets the results of the function.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,7 +31,7 @@ class Seen(State):
         super().__init__([*kept, *grads], kept, optimizers, generators)
 
     def seen(self) -> list[tuple[str, Any]]:
-        """What can be seen of it now, each with its name."""
+        """What is observable of it now: names and values."""
         found = [(f"the tensor of shape {tuple(x.shape)} that is written to", of_tensor(x))
                  for x, _ in self.copies]
         found += [(f"the gradient of a tensor of shape {tuple(x.shape)}",
@@ -45,18 +45,19 @@ class Seen(State):
 
 
 def of_tensor(x: Tensor) -> tuple[Any, ...]:
-    """What can be seen of a tensor: its layout, its place in a graph, its bits."""
+    """What is observable of a tensor: its layout, its place in a graph, its bits."""
     return str(x.dtype), tuple(x.shape), x.stride(), x.requires_grad, x.is_leaf, bits_of(x)
 
 
 def of(x: Any) -> Any:
-    """What can be seen of a value."""
+    """What is observable of a value."""
     return of_tensor(x) if isinstance(x, Tensor) else x
 
 
 def are_alike(x: Any, y: Any) -> bool:
-    """Whether what can be seen of two results is the same. Each call makes another function, number
-    or text, also one of a class of the user's, which has the value that its base gives it."""
+    """Whether two results are the same, as far as that is observable. Functions, numbers and
+    strings are new objects in each call, and those of user-defined subclasses compare by the value
+    of their base."""
     if is_same(x, y):
         return True
     if type(x) is type(y) is FunctionType:
@@ -68,7 +69,7 @@ def are_alike(x: Any, y: Any) -> bool:
 
 def compared(name: str, replayed: Callable[[], Any], eager: Callable[[], Any],
              tensors: list[Tensor], calls: Iterable[OpCall]) -> Any:
-    """What the eager call gives, after the replay gave the same.
+    """The result of the eager call, after the replay had the same one.
 
     tensors: those that either may write to. Raises: CaptureError where they differ.
     """

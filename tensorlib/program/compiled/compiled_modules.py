@@ -1,4 +1,4 @@
-"""`compile` of a module of `nn`: the result is a module too, which can be a part of others."""
+"""`compile` of a module of `nn`: the result acts as a module, and can be a part of others."""
 
 from collections.abc import Iterator
 from copy import copy
@@ -9,7 +9,7 @@ from typing import Any
 from tensorlib._core.graph import owners
 from tensorlib.program.compiled.compiling import Compiled
 
-# The attributes of its own. All others are those of the module.
+# The attributes of the wrapper itself. All others are those of the module.
 OWN = {"_f", "_fullgraph", "_options", "_entries", "_eager", "_changes", "_check", "_replays",
        "_told", "_parts", "_quiet", "_apart", "_refused", "_definition",
        "_said",
@@ -21,12 +21,12 @@ RETURNING = {"apply", "bfloat16", "cpu", "cuda", "double", "eval", "float", "hal
 
 
 class CompiledModule(Compiled):
-    """A module whose calls are replayed. Whatever else is asked of it, the module answers, its
-    class included: so it is registered where it is assigned, and its parameters are trained."""
+    """A module whose calls are replayed. All other attributes, also `__class__`, are those of the
+    module, so that assigning it registers it as a submodule with its parameters."""
 
     @property                    # isinstance(x, Module) holds, and of the module's own class
     def __class__(self) -> Any:
-        return self._f.__class__                 # also of a module that is compiled already
+        return self._f.__class__                 # the same for a module that is compiled already
 
     @__class__.setter
     def __class__(self, kind: type) -> None:
@@ -42,7 +42,7 @@ class CompiledModule(Compiled):
         return self._f
 
     def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """As the module does; names may begin with `_orig_mod.`, as PyTorch has them."""
+        """The module's own; names may begin with `_orig_mod.`, as in PyTorch."""
         return self._f.__class__.load_state_dict(self, *args, **kwargs)
 
     def __copy__(self) -> Compiled:
@@ -55,7 +55,7 @@ class CompiledModule(Compiled):
         return found
 
     def _chained(self, method: Any, *args: Any, **kwargs: Any) -> Any:
-        """What a method of the module returns; this one for the module."""
+        """The result of a method of the module; if that is the module, the wrapper instead."""
         result = method(*args, **kwargs)
         return self if result is self._f else result
 
@@ -69,12 +69,12 @@ class CompiledModule(Compiled):
         delattr(self._f, name)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self                              # a module is no method of who has it
+        return self                              # as a class attribute it is no method
 
     def __dir__(self) -> list[str]:
         return dir(self._f)
 
-    # ---- of containers: Python looks for these in the class alone
+    # ---- methods of containers, which Python looks up in the class only
 
     def __bool__(self) -> bool:
         return bool(self._f)
@@ -100,7 +100,7 @@ class CompiledModule(Compiled):
 
 def compiled(model: Any, fullgraph: bool, options: dict[str, Any] | None, disable: bool,
              check: bool | int) -> Any:
-    """What `tensorlib.compile` gives."""
+    """The result of `tensorlib.compile`."""
     if not isinstance(check, int) or check < 0:
         raise TypeError(f"compile: check is a bool or a number of calls, got {check!r}")
     if options is not None and not isinstance(options, dict):

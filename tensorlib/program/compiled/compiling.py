@@ -56,25 +56,25 @@ from tensorlib.program.run.plan import Unplanned
 
 GIL_IS_ON = getattr(sys, "_is_gil_enabled", lambda: True)
 
-MOST_TRACES = 16         # of one compiled function; beyond these it runs eagerly
-MOST_REFUSED = 3         # kinds of calls, after which others are not tried as a whole
-MOST_FAILURES = 3        # of a part of a function, none of which is replayed
-MOST_CHANGES = 3         # captures in a row that were not kept, since the call changed what it read
+MOST_TRACES = 16         # cached traces of a function; calls of further kinds run eagerly
+MOST_REFUSED = 3         # kinds of calls that could not be replayed whole, before no more are tried
+MOST_FAILURES = 3        # failed captures of a part of a function, before no more are tried
+MOST_CHANGES = 3         # captures in a row that were dropped, as the call changed what it had read
 
 
 class Compiled(Dispatcher):
-    """What `compile` gives: a function that replays what it did before."""
+    """A compiled function: it replays calls of the kinds that it has captured."""
 
     def __init__(self, f: Callable[..., Any], fullgraph: bool,
                  options: dict[str, Any] | None = None, check: int = 0):
         self._f, self._fullgraph, self._options, self._check = f, fullgraph, options, check
         self._entries: list[Way] = []
-        self._told: list[str] = []           # what each capture after the first was for
-        self._parts: dict[int, Any] = {}     # the function in parts, by the line that is in none
-        self._quiet = False                  # it is a part itself: who has it said why
-        self._definition: Any = None         # of a part: where it is defined
-        self._said: set[str] = set()         # why it is not replayed, as far as it was told
-        self._refused = 0                    # how many kinds of calls run in parts
+        self._told: list[str] = []           # the reasons of all captures but the first
+        self._parts: dict[int, Any] = {}     # the function in parts, by the line between them
+        self._quiet = False                  # it is a part: the whole function has warned already
+        self._definition: Any = None         # for a part: where it is defined
+        self._said: set[str] = set()         # warnings that were given
+        self._refused = 0                    # the number of kinds of calls that run in parts
         self._eager, self._changes = False, 0
         update_wrapper(self, f if hasattr(f, "__name__") else type(f), updated=())
 
@@ -87,7 +87,7 @@ class Compiled(Dispatcher):
             return self if instance is None else MethodType(self, instance)
         if type(f) is staticmethod or in_class(type(f), "__get__") is MISSING:
             return self
-        found = f.__get__(instance, owner)           # what else binds itself, as it likes
+        found = f.__get__(instance, owner)           # other descriptors bind in their own way
         if type(found) is MethodType and found.__func__ is f:
             return MethodType(self, found.__self__)
         return self if found is f else found
@@ -99,7 +99,7 @@ class Compiled(Dispatcher):
         return f"compile({self._f!r})"
 
     def _capture(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the function returns, after there is an entry for calls of this kind."""
+        """The result of an eager call, after capturing it as the entry for calls of this kind."""
         name = replaced()
         if name:
             self._say(f"eagerly: builtins.{name} was replaced, which the code of a capture calls")
@@ -119,12 +119,12 @@ class Compiled(Dispatcher):
             return self._f(*args, **kwargs)
         try:
             kind = Signature(args, kwargs)
-        except RecursionError:                  # an argument is in itself
+        except RecursionError:                  # an argument contains itself
             return self._f(*args, **kwargs)
         recorder = ReplayRecorder(Program(), captured_names(self._f), self._fullgraph)
         tensors = kind.tensors_of(args, kwargs)
         if tensors is None or any(type(x) is Variable for x in kind.others):
-            return self._f(*args, **kwargs)     # what differs from itself, or is of another program
+            return self._f(*args, **kwargs)     # no signature can be compared with this one
         recorder.reads = ReadRecorder(recorder.is_inside, contained(args, kwargs))
         recorder.reads.root = root_of(self._f)
         if kind.opaque:
@@ -134,7 +134,7 @@ class Compiled(Dispatcher):
             if type(x) is not Tensor and asks_for_all(x):
                 recorder.fail(f"an argument is a {type(x).__name__}, whose class has a "
                               "__torch_function__")
-        with without_collections():             # of all that is made now, nearly all stays
+        with without_collections():             # nearly all new objects stay
             try:
                 result = [self._f(*args, **kwargs) if recorder.why else
                           capture(self._f, args, kwargs, tensors, recorder)]
@@ -183,14 +183,14 @@ class Compiled(Dispatcher):
             kind.bare = tuple(recorder.bare_arguments)
             kind.take_gradients(earlier.given)
             for hit in recorder.reads.hits:
-                hit.counts = True                # from now on a replay looks it up
+                hit.counts = True                # replays of it are counted from now on
             self._changes = 0
             return way
         except (Unplanned, CaptureError, ProgramError) as error:
             recorder.reads.forget()
             if self._fullgraph:
                 raise CaptureError(f"compile: {name_of(self._f)}: {error}") from None
-            way = Way(kind, Conditions([], [], []))       # no call of this kind is replayed whole
+            way = Way(kind, Conditions([], [], []))       # calls of this kind run in parts
             way.why, way.parts = str(error), self._in_parts(recorder.reads.at, str(error))
             how = "eagerly" if way.parts is None else "in parts"
             self._refused += way.parts is not None
@@ -200,7 +200,7 @@ class Compiled(Dispatcher):
             return way
 
     def _say(self, text: str, stacklevel: int = 4) -> None:
-        """Warns once of how the function runs. Raises: CaptureError where that must not be."""
+        """Warns once of how the function runs. Raises: CaptureError if `fullgraph` forbids it."""
         if self._fullgraph:
             raise CaptureError(f"compile: {name_of(self._f)}: {text.partition(': ')[2]}")
         if not self._quiet and text not in self._said:
@@ -208,7 +208,7 @@ class Compiled(Dispatcher):
             warn(f"compile: {name_of(self._f)} runs {text}", stacklevel)
 
     def _in_parts(self, line: int, why: str) -> Any:
-        """What runs the function in parts around a line; None where it can't be taken apart."""
+        """The function split into parts around a line; None if it can't be split there."""
         f = root_of(self._f)
         if type(f) is not FunctionType:
             return None
@@ -224,19 +224,19 @@ class Compiled(Dispatcher):
         return InParts(self._f, f, parted)
 
     def _part(self, f: Callable[..., Any], definition: Any) -> "Compiled":
-        """A part of the function."""
+        """A part of the function, compiled."""
         made = Compiled(f, False, self._options, self._check)
         made._quiet, made._definition = True, definition
         return made
 
     def _may_replay(self) -> bool:
-        """Whether calls are replayed, at least in part, or there was none yet."""
+        """Whether calls are replayed, at least in part; True before the first call."""
         return not self._eager and (not self._entries or any(
             way.is_replayed() or way.parts is not None and way.parts.may_replay()
             for way in self._entries))
 
     def _tell(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Notes why a call is captured that is not the first."""
+        """Notes why a call other than the first one is captured."""
         why = "; ".join(dict.fromkeys(why_not(way, args, kwargs) for way in self._entries)) or (
             "the call before it changed what it read")
         self._told.append(why)
@@ -246,7 +246,7 @@ class Compiled(Dispatcher):
 
     def _checked(self, way: Way, tensors: tuple[Tensor, ...], args: tuple[Any, ...],
                  kwargs: dict[str, Any]) -> Any:
-        """What the eager call gives, compared with the replay."""
+        """The result of the eager call, after comparing it with the replay."""
         def replayed() -> Any:
             found = way.run(tensors)
             return self._f(*args, **kwargs) if found is UNDONE else found
@@ -269,19 +269,19 @@ class Compiled(Dispatcher):
 
 
 def is_alone() -> bool:
-    """Whether no other thread runs Python code at the same time as this one: what it is making
-    breaks where a capture looks through all objects that there are."""
+    """Whether no other thread runs Python code in parallel with this one. A capture visits all
+    objects, and so could meet one that another thread is still making."""
     return GIL_IS_ON() or len(sys._current_frames()) == 1
 
 
 class InParts(Chooser):
-    """A module, or a method of an object, whose function runs in parts, as long as it is that."""
+    """A module, or a method of an object, whose function runs in parts while it stays the same."""
 
     def __init__(self, whole: Any, f: FunctionType, parted: SplitFunction):
         self.whole, self.f, self.parted = whole, f, parted
 
     def may_replay(self) -> bool:
-        """Whether a part is replayed, or was not called yet."""
+        """Whether some part is replayed, or was not called yet."""
         return self.parted.may_replay()
 
     def _choice(self) -> Any:
@@ -295,7 +295,7 @@ class InParts(Chooser):
 
 
 def root_of(f: Any) -> Any:
-    """The function that a call runs: of a module its `forward`, of a method that of its class."""
+    """The function that a call runs: the `forward` of a module, the function of a method."""
     if isinstance(f, owners.modules.base):
         usual = in_class(type(f), "__call__") is in_class(owners.modules.base, "__call__")
         return in_class(type(f), "forward") if usual and "forward" not in vars(f) else None
@@ -303,7 +303,7 @@ def root_of(f: Any) -> Any:
 
 
 def line_named(f: FunctionType, why: str) -> int:
-    """The line of the file of a function that a message names; else that of its end."""
+    """The line in the file of a function that a message names; if it names none, the last one."""
     found = re.findall(r"([^ /]+\.py):(\d+)", why)
     path = Path(f.__code__.co_filename).name
     lines = [int(line) for name, line in found if name == path]
@@ -322,9 +322,9 @@ def guards_of(recorder: ReplayRecorder, tensors: tuple[Tensor, ...]) -> Guards:
 
 def refuse_unseen(recorder: ReplayRecorder, tensors: tuple[Tensor, ...],
                   read: list[Tensor]) -> None:
-    """Raises: Unplanned for a tensor taken from outside that no code was seen to read, unless it is
-    the base of one that was given or read: a kernel may have made it, and would make another in
-    another call.
+    """Raises: Unplanned for a captured tensor that no instrumented code read, unless it is the base
+    of one that was read or given. Compiled code may have made it, and may make another one in the
+    next call.
     """
     seen = {id(x) for y in (*tensors, *read) for x in (y, y._base)}
     for x in recorder.program.persistables():
@@ -336,7 +336,7 @@ def refuse_unseen(recorder: ReplayRecorder, tensors: tuple[Tensor, ...],
 
 
 def contained(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
-    """The arguments, and what is in them, that a signature compares by what is in it."""
+    """The arguments, and objects in them, that a signature compares by their contents."""
     waiting: list[Any] = [args, kwargs]
     found: dict[int, Any] = {}
     for x in waiting:
@@ -359,18 +359,18 @@ def contained(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
 def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ...],
             result: list[Any], objects: Set[int], guards: Guards, read: list[Tensor],
             flags: dict[str, bool], holds: bool, waits: bool) -> Way | None:
-    """How calls of a kind are replayed, after one was captured that gave `result[0]`.
+    """How calls of a kind are replayed, after the capture of one that returned `result[0]`.
 
-    objects: the ids of objects in the result that each replay makes anew. read: tensors from
-    outside that it met. holds: whether what was read is as it was; else nothing is planned, which
-    may run code of the user's, and there is no way. waits: a tensor that is kept outside may be
-    one that the next call finds there, as in a cache.
-    Raises: Unplanned, CaptureError, ProgramError where they can't be.
+    objects: the ids of objects in the result that each replay makes anew. read: the captured
+    tensors. holds: tells whether what the call read is unchanged; otherwise nothing is planned, and
+    the result is None. waits: a tensor that the function stored outside may be in a cache, where
+    the next call finds it.
+    Raises: Unplanned, CaptureError, ProgramError if they can't be replayed.
     """
     found, structure = flatten_result(result[0], objects)
     slots = make_constants_anew(recorder.block, [
         recorder.variable_of(x) if isinstance(x, Tensor) else x for x in found])
-    recorder.tell_apart()                        # what is read, and what is only returned
+    recorder.tell_apart()
     refuse_unseen(recorder, tensors, read)
     before = {id(x) for x in read}
     if any(type(x) is Variable and id(tensor) in before and not x.persistable
@@ -382,7 +382,7 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
     if any(isinstance(x, Tensor) and x.requires_grad and x.is_leaf
            and was_made_since(x, recorder.epoch) for x in found):
         raise Unplanned("it returns a leaf that it makes, of which each call makes another")
-    kept = escaped(recorder, result, objects, found)      # no variable here is one of the tensors
+    kept = escaped(recorder, result, objects, found)      # no local variable here holds a tensor
     if kept is not None and not waits:
         raise Unplanned("a tensor is kept outside of it that was made by " + next(
             f"{call.type}, {call.line}" for call in recorder.block.ops
@@ -431,12 +431,12 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
 
 
 def name_of(f: Any) -> str:
-    """What a function is called in messages."""
+    """The name of a function in messages."""
     return getattr(f, "__qualname__", type(f).__name__)
 
 
 def line_of(f: Any, why: str) -> str:
-    """Where a function begins, for a message that has no line yet."""
+    """Where a function begins, for a message that names no line yet."""
     code = getattr(f, "__code__", None) or getattr(getattr(f, "forward", None), "__code__", None)
     if code is None or re.search(r"\.py:\d", why):
         return ""
@@ -444,10 +444,10 @@ def line_of(f: Any, why: str) -> str:
 
 
 def warn(message: str, stacklevel: int = 3) -> None:
-    """Warns at the line of the user, so many frames up."""
+    """Warns at a line of user code, `stacklevel` frames up."""
     warnings.warn(message, RuntimeWarning, stacklevel=stacklevel)
 
 
 def flags_of(options: dict[str, Any] | None) -> dict[str, bool]:
-    """Which passes run: those that are enabled, or else as the options say."""
+    """Which passes run: the enabled ones, changed as the options say."""
     return {name: bool((options or {}).get(name, on)) for name, on in enabled.items()}

@@ -1,4 +1,4 @@
-"""What the results of a captured function have to do with the caller's graph."""
+"""How the results of a captured function are connected to the caller's graph."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -14,8 +14,8 @@ from tensorlib.program.run.plan import Unplanned
 
 
 def check_kept_gradients(recorder: ReplayRecorder, found: list[Any]) -> None:
-    """Raises: Unplanned where a result lies in the memory of a `.grad` that the call sets, which is
-    not a result of a replay."""
+    """Raises: Unplanned if a result shares the memory of a `.grad` that the call sets, which is not
+    a result of a replay."""
     kept = {storage_of(x.value.grad) for x in recorder.grads if x.value.grad is not None}
     if any(isinstance(x, Tensor) and x.numel() and storage_of(x) in kept for x in found):
         raise Unplanned("it returns a .grad that it sets, or a view of it; clone it")
@@ -23,8 +23,8 @@ def check_kept_gradients(recorder: ReplayRecorder, found: list[Any]) -> None:
 
 def leaves_made(recorder: ReplayRecorder, tensors: tuple[Tensor, ...],
                 found: list[Any]) -> dict[int, Variable]:
-    """By their ids, the leaves that the call made, as a transform does, and that results lead to:
-    nobody else has them, but sweeps go there, and need what leads there. Raises: Unplanned."""
+    """The leaves, by id, that the call made (as transforms do) and that results depend on. Nothing
+    else refers to them, but sweeps go there and need the path. Raises: Unplanned."""
     around = {id(x) for x in (*tensors, *(x.value for x in recorder.program.persistables()))}
     leaves = savers_above([x for x in found if isinstance(x, Tensor) and x.requires_grad
                            and x.grad_fn is not None], recorder.begun)[-1]
@@ -36,9 +36,9 @@ def leaves_made(recorder: ReplayRecorder, tensors: tuple[Tensor, ...],
 
 def is_linked(recorder: ReplayRecorder, tensors: tuple[Tensor, ...], slots: list[Any],
               found: list[Any], own: Iterable[Variable]) -> bool:
-    """Whether a result is to have a gradient. Raises: Unplanned where one has it as a leaf of its
-    own, or has none though a replay would give it one, or where what its gradient is computed of is
-    not known."""
+    """Whether a result has a gradient. Raises: Unplanned if a result is a new leaf that requires
+    one, if it has none where a replay would give it one, or if the sources of its gradient are
+    unknown."""
     inputs, lasting = recorder.program.inputs, recorder.program.persistables()
     sources = [x for x, like in zip((*inputs, *lasting), (*tensors, *(x.value for x in lasting)))
                if like.requires_grad]

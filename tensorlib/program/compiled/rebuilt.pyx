@@ -1,4 +1,4 @@
-"""What the nodes keep that take the place of the node of a replayed call."""
+"""The saved values of the nodes that replace the node of a replayed call."""
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
@@ -18,9 +18,11 @@ def number_of(Node node):
 
 
 def resave(list made, int64_t since, dict late, set right):
-    """Records what nodes that were made since, and lead to what was `made`, keep of tensors that
-    were written later, as it was then: `late` has the version by the place of the memory. Whether
-    all else that they keep lies in memory of `right` values."""
+    """Sets the versions of saved values of new nodes that were overwritten after the call.
+
+    made: the results; their nodes with numbers from `since` on are new. late: the versions then, by
+    the storage. Returns whether all other saved values are in the storages of `right` values.
+    """
     cdef Node node
     cdef Tensor x
     cdef int i
@@ -33,7 +35,7 @@ def resave(list made, int64_t since, dict late, set right):
             place = <size_t>x.storage.data
             if place in late:
                 node.saved[i].version = late[place]
-            elif place not in right and not x.is_scalar:         # a number
+            elif place not in right and not x.is_scalar:         # Python numbers are always right
                 return False
         for value in (<dict>node.attributes).values() if type(node.attributes) is dict else ():
             if type(value) is Counted:           # positions or classes
@@ -46,9 +48,9 @@ def resave(list made, int64_t since, dict late, set right):
 
 
 def keep_the_same(list nodes, list values):
-    """Has nodes keep the tensors that the call's own node kept, in the place of those that were
-    computed again: who writes into a result is found out then. values: computed again, kept, and
-    the version of that."""
+    """Makes nodes save the tensors that the call's own node saved, instead of recomputed ones, so
+    that later writes to them are noticed. values: for each the recomputed tensor, the saved one and
+    its version."""
     cdef dict by_storage = {}
     cdef Node node
     cdef Tensor fresh, kept, x
@@ -74,7 +76,8 @@ def keep_the_same(list nodes, list values):
 
 
 cdef tuple the_same(Tensor x, dict by_storage):
-    """A tensor like `x` over what was kept of its elements, and the version of that; or None."""
+    """A tensor like `x` over the saved tensor with its elements, and the version of that; or None.
+    """
     cdef Tensor fresh, kept, out
     for fresh, kept, version in by_storage.get(<size_t><PyObject*>x.storage, ()):
         if lies_in(x, fresh):
@@ -91,8 +94,7 @@ cdef bint have_same_layout(Tensor x, Tensor y) noexcept:
 
 
 cdef bint lies_in(Tensor x, Tensor whole) noexcept:
-    """Whether a tensor lies between the first and the last element of another one that has no
-    gaps, or has its layout."""
+    """Whether all elements of `x` are elements of `whole`, which has no gaps or the same layout."""
     cdef Py_ssize_t low = 0, high = 0, n = 1, reach = 0
     cdef int d
     if x.data_pointer == whole.data_pointer and have_same_layout(x, whole):
@@ -117,9 +119,11 @@ cdef bint lies_in(Tensor x, Tensor whole) noexcept:
 
 
 def let_go(list nodes, list names, gone):
-    """Has nodes, oldest first, let go of what they keep that did so in the graph of the eager call:
-    `gone` has a bit for each of those that kept something there, of these names. Whether they are
-    the same."""
+    """Releases the saved values of those nodes that had released theirs in the eager graph.
+
+    nodes: oldest first. names: those of the nodes of the eager graph that saved something; `gone`
+    has a bit for each that released it. Returns whether the nodes are the same.
+    """
     cdef Node node
     cdef list keeping = [node for node in nodes if keeps_for_gradients(node)]
     if [node.name() for node in keeping] != names:

@@ -4,8 +4,8 @@ The graph of an eager call has the version of each value that it saves. If a val
 since, the sweep raises where a gradient needs it; where none does, its contents do not matter. So
 the calls run on the present contents. The values that the replay's node has saved replace the
 results of the calls, and a saved tensor that was overwritten is saved with its old version. If a
-node would save something else that was computed from overwritten values, the graph cannot be built.
-Nor can it where such a value decides which branch is taken, or whether a loop takes another step.
+node would save anything else that was computed from overwritten values, the graph can't be built.
+The same holds if such a value decides on a branch, or on whether a loop takes another step.
 """
 
 from collections.abc import Callable
@@ -28,8 +28,8 @@ class Gone(Exception):
 
 
 class Writes:
-    """Where calls write into what they are given: `places` has for each of these variables the
-    numbers of the calls that write into it, in place or by way of a view."""
+    """The calls that write to their inputs. places: for each such variable the numbers of the calls
+    that write to it, directly or through a view."""
 
     def __init__(self, calls: list[OpCall], given: list[Variable]):
         self.number = {id(call): i for i, call in enumerate(calls)}
@@ -46,26 +46,25 @@ Saved = dict[Variable, Any]
 
 
 def are_as_saved(values: dict[Variable, Any], saved: Saved) -> bool:
-    """Whether values that were computed once more have the bits of those that were kept: else what
-    they are computed of was overwritten without a new version."""
+    """Whether recomputed values have the bits of the saved ones. Otherwise an input was overwritten
+    without a new version."""
     return all(have_same_bits(values[x], kept) for x, kept in saved.items() if x in values)
 
 
 def have_same_bits(value: Any, kept: Any) -> bool:
-    """The same of one value, or of one for each step of a loop."""
+    """The same for one value, or for a stack with one value for each step of a loop."""
     if isinstance(kept, Tensor):
         return value is kept or bits_of(value) == bits_of(kept)
     return len(value) == len(kept) and all(map(have_same_bits, value, kept))
 
 
 class AfterWrites:
-    """Has calls run on what is there now, and leaves the graph of then.
+    """Runs calls on the present values, so that they make the graph that they made then.
 
-    values: of each variable, as far as it has one. run: runs calls on values. versions: of each
-    variable that is given, its version after the calls ran for the first time. all_changed: any of
-    them may have been overwritten without a new version, as by way of `data`. gone: what was
-    kept and then overwritten, of which nodes are to keep what is there and its old version, or let
-    go of, as nodes are to do as well.
+    values: the values of variables, to which results are added. run: runs calls on values.
+    versions: those of the inputs after the calls first ran. all_changed: any input may have been
+    overwritten without a new version, for instance through `data`. gone: saved variables that were
+    overwritten or released since; nodes save their present values, with the old versions.
     """
 
     def __init__(self, values: dict[Variable, Any], run: Callable[..., None], writes: Writes,
@@ -78,24 +77,25 @@ class AfterWrites:
         self.written: dict[int, set[int]] = {}
         for x, place in given:
             self.written.setdefault(place, set()).update(writes.places.get(x, ()))
-        self.wrong: set[Variable] = set()     # computed from what was overwritten
+        self.wrong: set[Variable] = set()     # computed from overwritten values
 
     def run_all(self, calls: list[OpCall], saved: Saved, number: int = -1) -> None:
-        """Runs calls. saved: what they gave, as far as it was kept. number: of the call that they
-        are inside of, if there is one. Raises: Gone."""
+        """Runs calls. saved: their results, as far as these were saved. number: that of the call
+        whose block they are in, if any. Raises: Gone."""
         for call in calls:
             at = self.number[id(call)] if number < 0 else number
             late = self.late(call.reads(), at)
             if not (late or not self.wrong.isdisjoint(call.reads())):
                 self.run([call], self.values)
-                self.wrong.difference_update(call.writes())      # of the step before, in a loop
+                self.wrong.difference_update(call.writes())      # wrong in the step before
             elif call.blocks():
                 self.run_blocks(call, saved, at)
             else:
                 self.run_late(call, saved, late)
 
     def late(self, read: list[Variable], number: int) -> dict[int, int]:
-        """The places of what is read that was overwritten since a call, and its version then."""
+        """Of the read values that were overwritten after this call, the storages, each with its
+        version at the time of the call."""
         found = {}
         for x in read:
             value = self.values.get(x)
@@ -107,17 +107,17 @@ class AfterWrites:
         return found
 
     def run_late(self, call: OpCall, saved: Saved, late: dict[int, int]) -> None:
-        """Runs a call without blocks that reads what was overwritten."""
+        """Runs a call without blocks that reads overwritten values."""
         op, values, since = registered(call.type), self.values, recorded_so_far()
         if op is None or op.linearity == "composite" and not all(
-                x.stop_gradient for x in call.writes()):         # whose parts have nodes
+                x.stop_gradient for x in call.writes()):         # each of its parts has a node
             raise Gone
         try:
             self.run([call], values)
         except Exception:
             raise Gone from None
         for x in call.writes():
-            if storage_of(values[x]) not in self.after:       # else a view, which is read later
+            if storage_of(values[x]) not in self.after:       # else it is a view of an input
                 self.put_right(x, saved)
         wrong = self.wrong
         right = {storage_of(y) for x, y in values.items()
@@ -128,7 +128,7 @@ class AfterWrites:
             raise Gone
 
     def put_right(self, x: Variable, saved: Saved) -> None:
-        """Replaces a result by what was kept of it, or else notes that it is wrong."""
+        """Replaces a result by its saved value, or marks it as wrong if there is none."""
         if x in saved:
             value = self.values[x]
             once = tuple([slice(1) if step == 0 else slice(None) for step in value.stride()])
@@ -136,14 +136,14 @@ class AfterWrites:
                 value.data[once] = saved[x][once]
             self.wrong.discard(x)
             whole, place = value._base, storage_of(value)
-            if whole is None or whole.numel() == value[once].numel():    # all that is there
+            if whole is None or whole.numel() == value[once].numel():    # its whole memory is right
                 self.wrong = {y for y in self.wrong
                               if y not in self.values or storage_of(self.values[y]) != place}
         else:
             self.wrong.add(x)
 
     def run_blocks(self, call: OpCall, saved: Saved, number: int) -> None:
-        """Runs control flow that reads what was overwritten."""
+        """Runs control flow that reads overwritten values."""
         if call.type not in CONTROL:
             raise Gone
         pred, init = call.inputs.get("pred"), [*call.inputs.get("init", ())]
@@ -164,7 +164,7 @@ class AfterWrites:
                 self.run_all(block.ops, {}, number)
                 self.require_right(block.outputs[0], number)
                 return
-            for x in block.inputs:           # a view of what the step before gave
+            for x in block.inputs:           # views of results of the step before
                 if x in self.wrong and x in kept and storage_of(self.values[x]) not in self.after:
                     self.put_right(x, kept)
             self.run_all(block.ops, kept, number)
@@ -187,15 +187,15 @@ class AfterWrites:
                 self.wrong.discard(x)
 
     def mark(self, given: list[Variable], are_wrong: list[bool]) -> None:
-        """Notes which of a block's inputs are wrong."""
+        """Marks which of a block's inputs are wrong."""
         for x, is_wrong in zip(given, are_wrong):
             (self.wrong.add if is_wrong else self.wrong.discard)(x)
 
     def is_wrong(self, x: Any, number: int) -> bool:
-        """Whether a value is another one than it was, since something was overwritten."""
+        """Whether a value differs from that of the first run, since something was overwritten."""
         return type(x) is Variable and (x in self.wrong or bool(self.late([x], number)))
 
     def require_right(self, x: Any, number: int) -> None:
-        """Raises: Gone where a value that decides on what runs is wrong."""
+        """Raises: Gone if a value that decides what runs is wrong."""
         if self.is_wrong(x, number):
             raise Gone

@@ -33,9 +33,9 @@ from tensorlib.program.compiled.rebuilt import keep_the_same, let_go, number_of
 from tensorlib.program.ir.stacks import count, flattened, restored
 
 cdef enum:
-    NUMBERS = 1 << 20        # of nodes, which those of the operations of a call have between them
-    APART = 64               # of these, between two nodes, where leaves lie among them
-    SURE = 8                 # replays that ran again, from which on the next ones are taken to
+    NUMBERS = 1 << 20        # sequence numbers that stay free for the nodes of a call's operations
+    APART = 64               # of these, the distance of two nodes, so that leaves fit between them
+    SURE = 8                 # repeated calls from which on replays may count as no gain (`outdone`)
 
 cdef Op passing = Op("compiled", "A replayed call, of which only the hooks are left.", ("inputs",),
                      variadic=True, linearity="function")
@@ -45,16 +45,16 @@ cdef Op compiled = Op("compiled", "A function that is replayed.", ("inputs",), v
 
 @cython.binding(False)            # methods check their `self`
 cdef class Links:
-    """How the calls of one replay are linked to the graph.
+    """How the results of a replay are linked to the graph. Values are named by their indices.
 
-    n_outputs: how many of the values that a run gives are results; the others are kept, but for the
-    last n_made, of which leaves are made. roots: the places of those results that get a gradient.
-    sources, direct, again: the places among what a run is given of what gets a gradient, of what
-    the backward part reads, and of what gradients that have gradients are computed of; what leaves
-    are made of comes after it. own: which of the sources are such leaves. passed: for each result
-    that is something given, its place there, else -1. several: which of the sources are used
-    several times. ages: of leaves, how many operations come before their first use, or -1; [] where
-    all are next. outdone: most runs were done again, so that eager calls do less.
+    A run has inputs, and returns n_outputs results, then the values to keep for the backward part,
+    and last n_made values that become leaves. roots: the results that have a gradient. sources:
+    the inputs, or leaves (numbered after the inputs), that get a gradient; own: which of these are
+    leaves. direct: the inputs that the backward part reads. again: the inputs that a differentiable
+    backward part is computed from. passed: for each result that is an input its index, else -1.
+    several: the sources that are used several times. ages: for each source that is a leaf how many
+    operations come before its first use, else -1; [] where that does not matter. outdone: most
+    calls had to be repeated with a graph, so that eager calls cost less.
     """
 
     cdef Py_ssize_t n_outputs, n_made, runs, done_again
@@ -71,8 +71,8 @@ cdef class Links:
         set_ways(ways_of, compiled, passing)
 
     def run(self, replay, tuple given, bint retries):
-        """The results of `replay.values_for(given, retries)`, linked to a new node; None where an
-        eager call is to be made."""
+        """The results of `replay.values_for(given, retries)`, linked to a new node; None if the
+        caller has to make an eager call."""
         cdef Node node, target
         cdef int64_t since
         cdef list found, kept, results
@@ -82,7 +82,7 @@ cdef class Links:
         if self.outdone and retries:
             return None
         self.runs += 1
-        for place in self.direct:                   # who refuses to keep it says so by its name
+        for place in self.direct:                   # the eager call refuses it by its name
             if (<Tensor?>given[place]).storage.version == UNTRACKED:
                 return None
         mode().grad = False
@@ -107,7 +107,7 @@ cdef class Links:
         node = custom_node(compiled, tuple(self.leaves(given, found) if self.own else
                                            [given[place] for place in self.sources]),
                            tuple(kept), len(self.roots), payload)
-        for i in range(len(self.ages)):              # a leaf that is used for the first time
+        for i in range(len(self.ages)):              # a leaf whose node was made for this call
             target = <Node>node.edges[i].target
             if <Py_ssize_t>self.ages[i] >= 0 and target.sequence >= since:
                 target.sequence = node.sequence - NUMBERS + <Py_ssize_t>self.ages[i] * APART + i
@@ -118,12 +118,12 @@ cdef class Links:
             set_history(node, i, <Tensor>found[place])
         results = found[:self.n_outputs]
         for i in range(self.n_outputs):
-            if <Py_ssize_t>self.passed[i] >= 0:           # no operation made it
+            if <Py_ssize_t>self.passed[i] >= 0:           # the result is an input
                 results[i] = given[<Py_ssize_t>self.passed[i]]
         return results
 
     cdef list leaves(self, tuple given, list found):
-        """The sources where some of them are leaves that the call makes."""
+        """The sources, of which some are new leaves."""
         cdef list each = [*given, *found[len(found) - self.n_made:]], sources = []
         for place, is_own in zip(self.sources, self.own):
             x = each[place]
@@ -135,8 +135,8 @@ cdef class Links:
 
 
 cdef Tensor outward(Tensor x, tuple given, list before):
-    """A result as a view of what is given, where it lies in its memory, or of a result `before` it
-    that has some of its elements: into that no one may write behind the back of the node."""
+    """A result, as a view if it shares memory with an input or with a result `before` it, so that
+    writes to it are noticed."""
     for source in given:
         if isinstance(source, Tensor) and (<Tensor>source).storage is x.storage:
             return view_of_input(x, <Tensor>source)
@@ -149,16 +149,15 @@ cdef Tensor outward(Tensor x, tuple given, list before):
 @cython.final
 @cython.binding(False)            # methods check their `self`
 cdef class Kept:
-    """What the node of a call keeps beside the tensors that it saves.
+    """What the node of a call keeps besides the tensors that it saves.
 
-    again: what gradients that have gradients are computed of, as given; versions: what each was;
-    required: which of them were leaves that require a gradient. n_direct: how many of the saved
-    tensors, the last ones, were given. over: a bit for each node of the eager graph whose values
-    were let go of. ran: those calls whose gradients were computed, where no gradient arrived for
-    some results, or those of some sources were not wanted; left: the saved tensors that the others
-    need, each with its version, else None, and positions. In an eager graph the nodes of those have
-    not run, or have values that are not released. nesting: how the saved tensors lie in stacks,
-    None where there are no stacks.
+    again, versions, required: the inputs of a differentiable backward part, their versions, and
+    whether each required a gradient. n_direct: how many of the saved tensors, the last ones, are
+    inputs. over: a bit for each node of the eager graph that would have released its values. After
+    a sweep that computed only some gradients, ran: the calls whose gradients were computed; left:
+    the saved tensors, each with its version, that the other calls need, or None; in an eager graph
+    their nodes would not have run, or not released their values. nesting: the structure of saved
+    tensors in stacks, or None.
     """
 
     cdef readonly object replay
@@ -172,7 +171,7 @@ cdef class Kept:
     cdef object over
 
     cdef list flat(self, list values):
-        """The tensors in values and in stacks of them."""
+        """The tensors in values, some of which are stacks; notes their nesting."""
         cdef list found = []
         for value in values:
             if not isinstance(value, Tensor):
@@ -181,18 +180,18 @@ cdef class Kept:
         return values
 
     cdef list values(self, list tensors):
-        """The values of which `flat` gave the first of these tensors; then the others."""
+        """The values that `flat` turned into the first of these tensors; then the other tensors."""
         if self.nesting is None:
             return tensors
         rest = iter(tensors)
         return [*[restored(x, rest) for x in self.nesting], *rest]
 
     cdef list sizes(self):
-        """The number of tensors in each of the values that are nested; [] where none is."""
+        """The number of tensors in each value, if some are stacks; else []."""
         return [] if self.nesting is None else [count(x) for x in self.nesting]
 
     cdef int leave(self, Node node, frozenset ran) except -1:
-        """Notes calls whose gradients are computed now, and what others need."""
+        """Notes the calls whose gradients are computed now, and what the others need."""
         cdef Py_ssize_t i
         if node.released and is_retained(node):
             return 0
@@ -206,7 +205,7 @@ cdef class Kept:
         return 0
 
     cdef list places_before(self, Node node):
-        """The places of those sources used several times for which other gradients arrived."""
+        """The sources used several times for which gradients of other nodes have arrived."""
         cdef list found = []
         cdef Edge* edge
         for i in self.several:
@@ -217,21 +216,21 @@ cdef class Kept:
         return found
 
     cdef tuple entry(self, Node node, Py_ssize_t i):
-        """A tensor that is kept, and its version then; None where it was let go of."""
+        """A kept tensor and the version that was saved; None if it was released."""
         if node.released:
             return None if self.left is None else self.left[i]
         return <Tensor>node.saved[i].tensor, node.saved[i].version
 
     cdef list tensors(self, Node node):
-        """The tensors that are kept."""
+        """The kept tensors."""
         cdef Py_ssize_t i
         if node.released:
             return [None if x is None else x[0] for x in self.left]
         return [<Tensor>node.saved[i].tensor for i in range(node.n_saved)]
 
     cdef list as_given(self, Node node):
-        """What gradients that have gradients are computed of, where it was in the graph when it
-        was given: a tensor that was written later has another place."""
+        """The inputs of a differentiable backward part, with the places in the graph that they had
+        in the call: a tensor that was written since has another one."""
         cdef list found = []
         cdef Tensor x, other
         cdef Edge* edge
@@ -277,17 +276,17 @@ def gradients(Node node, g):
     if not is_retained(node):
         kept.over = kept.over | kept.replay.asked(grads, wanted)
     values = kept.values(tensors)
-    if mode().grad:                              # its operations could not take its place
+    if mode().grad:                              # the node could not be expanded (`expand_below`)
         return differentiated(node, kept, grads, before)
     if not maps_over_batches():
         return kept.replay.gradients(grads, values, kept, before, wanted)
-    with outside_of_all():            # what a node keeps and is given are whole batches
+    with outside_of_all():            # the node's values are whole batches
         return kept.replay.gradients(grads, values, kept, before, wanted)
 
 
 cdef object refusal(Node node, Kept kept, list grads, before, tuple wanted):
-    """Why the gradients that are wanted, of those that arrived, can't be computed; or None. An
-    eager sweep raises as well."""
+    """The error if the wanted gradients can't be computed from those that arrived, as in an eager
+    sweep; or None."""
     cdef Tensor x
     cdef Py_ssize_t i
     if kept.over:
@@ -299,7 +298,7 @@ cdef object refusal(Node node, Kept kept, list grads, before, tuple wanted):
     if node.packs or not node.released and is_unchanged(node):
         return None
     for i, is_needed in enumerate(kept.replay.needed(grads, before, wanted, kept.sizes())):
-        if is_needed:                            # what was written over may be needed by nobody
+        if is_needed:                            # others may have been overwritten
             entry = kept.entry(node, i)
             if entry is None:
                 return RuntimeError(released(node.name()))
@@ -311,7 +310,7 @@ cdef object refusal(Node node, Kept kept, list grads, before, tuple wanted):
 
 
 cdef bint is_unchanged(Node node) noexcept:
-    """Whether nothing was written over that a node saved."""
+    """Whether no value that a node saved was overwritten."""
     cdef int i
     for i in range(node.n_saved):
         if (<Tensor>node.saved[i].tensor).storage.version != node.saved[i].version:
@@ -320,7 +319,7 @@ cdef bint is_unchanged(Node node) noexcept:
 
 
 def ways_of(Node node):
-    """For each result of a call, for each of its sources, whether the graph leads from one to the
+    """For each root of a call, and each of its sources, whether the graph leads from the one to the
     other."""
     if node.op is passing:
         return [[i == place for i in range(node.n_edges)] for place in range(node.n_outputs)]
@@ -328,7 +327,7 @@ def ways_of(Node node):
 
 
 cdef str why_not_again(dict before):
-    """Why a call has no gradient that can be differentiated."""
+    """Why a call has no differentiable gradient."""
     if before:
         return ("a sweep that is under way comes by at this call as well, and adds to what it uses "
                 "several times, so that its gradient can't be differentiated in a hook of that "
@@ -338,7 +337,7 @@ cdef str why_not_again(dict before):
 
 
 cdef object taken(Edge* edge):
-    """The gradient that arrived where an edge leads to, which is no longer there; or None."""
+    """The gradient that had arrived at the end of an edge, taken away from there; or None."""
     cdef PyObject** place
     if edge.target == NULL or (<Node>edge.target).visit.grads == NULL:
         return None
@@ -355,7 +354,7 @@ cdef object taken(Edge* edge):
 
 
 def pass_on(Node node, g):
-    """What arrived, for the nodes of the operations."""
+    """The gradients that arrived, passed on to the nodes of the operations."""
     return list(g) if isinstance(g, tuple) else [g]
 
 
@@ -366,8 +365,8 @@ passing.add_rule(None, pass_on, names=("node", "g"))
 # ---- gradients that have gradients ---------------------------------------------------------------
 
 def expand_below(list roots):
-    """Has nodes of operations take the place of those of replayed calls that lead to roots. So
-    gradients of gradients are those of the eager call, in the same order."""
+    """Replaces the nodes of replayed calls below the roots by those of their operations, so that
+    gradients of gradients are computed as in an eager graph, and in the same order."""
     cdef Node node
     for node in nodes_below(roots, [], 0, False)[0]:
         if node.op is compiled:
@@ -375,16 +374,15 @@ def expand_below(list roots):
 
 
 def expand_result(Tensor x, bint hooked):
-    """Has nodes of operations take the place of that of a replayed call that gave a tensor, if
-    results of it are computed of others, or a hook is put to one of several, before which those of
-    what lies behind others may run. Raises: RuntimeError where it is a result that others are
-    computed of, and a value for that is gone."""
+    """Replaces the node of the replayed call that returned `x` by those of its operations, if some
+    results of the call depend on others. Then hooks would run in another order than in an eager
+    graph. Raises: RuntimeError where others depend on `x` itself, and a value needed is gone."""
     cdef Node node = gradient_node(x)
     if node.op is not compiled:
         return
     cdef Kept kept = payload_of(node)
     if not kept.replay.is_passed[x.slot]:
-        if hooked or any(kept.replay.is_passed):       # of which a hook may come to be later
+        if hooked or any(kept.replay.is_passed):       # another result may get a hook later
             expand(node)
         return
     if not node.hooks:
@@ -394,9 +392,10 @@ def expand_result(Tensor x, bint hooked):
 
 
 cdef list run_again(Node node, Kept kept, list grads=None):
-    """What a call gave, with the graph of its operations, each of which keeps what it kept; of
-    `grads` the gradients that arrive, those of its sources in that graph. None where a value that
-    the graph needs is gone."""
+    """Repeats a call with the graph of its operations, whose nodes save what they saved then.
+
+    Returns the roots and the nodes; with `grads`, which arrived at the roots, the gradients of the
+    sources. None where a value that the graph needs is gone."""
     cdef Tensor x
     cdef Py_ssize_t i
     cdef list each = kept.replay.kept_by_node(kept.sizes()), values = [], same = [], nodes
@@ -415,11 +414,11 @@ cdef list run_again(Node node, Kept kept, list grads=None):
         return None
     cdef list given = kept.as_given(node), others = []
     try:
-        for i, x in enumerate(given):            # a leaf may have been frozen since, or the other
-            if x.grad_node is None and x.wants_grad != <bint>kept.required[i]:      # way round
+        for i, x in enumerate(given):            # leaves require a gradient as they did then
+            if x.grad_node is None and x.wants_grad != <bint>kept.required[i]:
                 x.wants_grad = not x.wants_grad
                 others.append(x)
-        if grads is not None:                    # one may lead to another, by the graph around
+        if grads is not None:                    # so that the sweep ends at the inputs
             given = [linked_alias(ARGUMENT, x) if x.requires_grad else x for x in given]
         found = kept.replay.with_graph(kept.values(values), kept, given, gone)
         if found is None:
@@ -446,10 +445,10 @@ cdef list run_again(Node node, Kept kept, list grads=None):
 
 
 cdef list differentiated(Node node, Kept kept, list grads, dict before):
-    """The gradients of the sources, with a graph, where a sweep is under way that comes by at the
-    node as well, which has to stay."""
+    """The differentiable gradients of the sources, in a sweep that has arrived at the node itself,
+    so that it can't be replaced."""
     cdef list found = None
-    if not before and -1 not in kept.replay.places_of_sources:    # each use is added in turn
+    if not before and -1 not in kept.replay.places_of_sources:
         found = run_again(node, kept, grads)
     if found is None:
         raise RuntimeError(f"compile: {why_not_again(before)}")
@@ -457,14 +456,14 @@ cdef list differentiated(Node node, Kept kept, list grads, dict before):
 
 
 cdef bint expand(Node node) except -1:
-    """Has nodes of operations take the place of that of a replayed call, if they can."""
+    """Replaces the node of a replayed call by those of its operations, if that is possible."""
     return active_sweep(node.visit.sweep) == NULL and take_place(node)
 
 
 def unfold(Node node):
-    """The same at a sweep that has come to a node whose gradients can't be computed at once, as a
-    value was written over, or let go of: an eager sweep runs others before it raises. What the
-    node led to, where its gradients were wanted; None where it stays."""
+    """The same in a sweep, for a node with a value that was overwritten or released: where an eager
+    sweep would raise, it first runs the nodes before. Returns what the node led to where gradients
+    are wanted; None if it stays."""
     cdef Kept kept = payload_of(node)
     cdef tuple wanted
     if node.visit.shared or node.packs or maps_over_batches() or (
@@ -475,7 +474,7 @@ def unfold(Node node):
     if refusal(node, kept, list(grads_of(node)), kept.places_before(node), wanted) is None or (
             not take_place(node)):
         return None
-    node.op = passing                            # in this sweep
+    node.op = passing                            # for the rest of this sweep
     return left
 
 

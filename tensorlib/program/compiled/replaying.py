@@ -30,18 +30,16 @@ from tensorlib.program.run.running_control import run_control
 from tensorlib.program.run.schedule import Lines
 from tensorlib.program.run.segments import machine_for
 
-# By a node and the number of its output: two nodes above it, each by its number and its name.
-
-MAKING = Lock()           # held while a backward part is put together in a block
+MAKING = Lock()           # held while a backward part is added to a block
 
 
 class Replay:
-    """Calls of a block that are ready to run again on tensors of the same kind.
+    """Calls of a block, planned to run again on tensors of the same kind.
 
-    given: the variables of the inputs. layouts: tensors that are laid out as theirs will be.
-    lasting: what is read from around the function. flags: which passes run, as in
-    `passes.enabled`. outdone: eager calls do less than replays, as in `Links`. changing: calls that
-    are undone where a run fails, whatever comes after them. Raises: Unplanned.
+    given: the variables of the inputs. layouts: tensors with the layouts of their values. lasting:
+    the variables of captured tensors. flags: which passes run, as in `passes.enabled`. outdone:
+    eager calls cost less than replays, as in `Links`. changing: calls with effects that are undone
+    if a run fails. Raises: Unplanned.
     """
 
     outdone = False
@@ -58,50 +56,50 @@ class Replay:
                                    dict(zip(self.fed, [*layouts, *self.values])), wanted)
 
     def run(self, inputs: Sequence[Tensor], retries: bool = False) -> list[Any] | None:
-        """The wanted values for these inputs; None where the run fails before it has changed
-        anything, and the caller `retries` by a call of the function, which fails as it does."""
+        """The wanted values for these inputs. If the run fails before it has changed anything, and
+        the caller `retries` with an eager call, which raises the proper error: None."""
         return self.values_for((*inputs, *self.values), retries)
 
     def values_for(self, given: tuple[Any, ...], retries: bool = False) -> list[Any] | None:
-        """`run` for these inputs and what is read from around the function."""
-        if not self.machine.is_running:        # on another thread, or further up on this one
+        """`run`, for the inputs followed by the captured tensors."""
+        if not self.machine.is_running:        # on another thread, or in an outer call on this one
             try:
                 outputs: list[Any] | None = self.machine.run(given, retries)
                 return outputs
-            except Busy:                       # another thread was faster
+            except Busy:                       # another thread has just begun to use it
                 pass
         return run_calls(self.calls, dict(zip(self.fed, given)), self.wanted)
 
 
 def run_calls(calls: list[OpCall], values: dict[Variable, Any],
               wanted: list[Variable]) -> list[Any]:
-    """The wanted values after calls ran one by one, where a machine is busy or can't do it."""
+    """The wanted values of calls that run one by one, for when a machine is busy or can't run."""
     return Lines(calls, values, wanted)(values, wanted)
 
 
 class Savers:
-    """The nodes of a graph that saved values, as `savers_above` has them: their names, and numbers
-    that have a bit for each."""
+    """The nodes of the eager graph that saved values, as `savers_above` finds them: their names,
+    and sets of them as the bits of ints. gone: those whose values were released."""
 
     def __init__(self, roots: Sequence[Variable] = (), names: Sequence[str] = (), gone: int = 0,
                  tables: Sequence[Mapping[Any, int]] = ()):
         self.names, self.gone, self.tables = names, gone, dict(zip(roots, tables))
 
     def between(self, root: Variable, place: Any) -> int:
-        """Those on the ways from a result to a place that the graph leads to."""
+        """Those on paths from a result to a place in the graph."""
         return self.tables.get(root, {}).get(place, 0)
 
     def leads(self, root: Variable, place: Any) -> bool:
-        """Whether the graph leads from a result to a place, as far as it is known."""
+        """Whether there is a path from a result to a place; True if that is unknown."""
         return root not in self.tables or place in self.tables[root]
 
 
 class Differentiable(Replay):
-    """Calls whose results have gradients: one node in the graph of the caller.
+    """A replay whose results have gradients: one node in the caller's graph.
 
-    savers: which nodes of the eager call's graph saved values. all_gone: none has them any more.
-    own: leaves that the call makes, as it made them. ages: of its leaves, as `ages_of_leaves`.
-    places: in the graph, of what is given, where that is not told by `layouts`.
+    savers: the nodes of the eager call's graph that saved values. all_gone: all of these values
+    were released. own: the leaves that the captured call made. ages: those of its leaves, as
+    `ages_of_leaves` gives them. places: places of inputs in the graph, where `layouts` lack them.
     """
 
     def __init__(self, block: Block, calls: list[OpCall], given: list[Variable],
@@ -111,26 +109,27 @@ class Differentiable(Replay):
                  ages: Mapping[Any, int] | None = None,
                  places: Mapping[Variable, Any] | None = None):
         self.flags, self.all_gone, self.own = flags, all_gone, own or {}
-        calls = apart(calls)              # their blocks will give what the backward part needs
+        calls = apart(calls)              # their blocks will also return what the gradients need
         likes = {x: like for x, like in zip((*given, *lasting),
                                             (*layouts, *(x.value for x in lasting)))
                  if like is not None and like.requires_grad} | self.own
         places = {x: (places or {}).get(x) or gradient_place(like) for x, like in likes.items()}
-        # an eager call makes the nodes of leaves in this order, in which their hooks are called
+        # in the order in which an eager call makes the nodes of leaves, and calls their hooks
         sources = sorted(likes, key=lambda x: number_of(places[x][0]))
         self.block, self.depends = block, dependents(calls, sources)
         at_hand = {*given, *lasting}
         self.roots = [x for x in wanted if x in self.depends and x not in at_hand]
-        roots = set(self.roots)           # which of them gradients of others come by
+        roots = set(self.roots)
+        # whether gradients of other roots pass through this one
         self.is_passed = [len(roots & dependents(calls, [x])) > 1 for x in self.roots]
         self.starts = [block.new_variable(f"{x.name}@GRAD", x.shape, x.dtype)
                        for x in self.roots]
         self.all_sources = sources
         self.pullbacks: dict[Any, Pullback] = {}
-        self.after: dict[Any, list[bool]] = {}     # see `needed_after`
-        self.before: dict[int, Variable] = {}      # of sources: gradients of other nodes
+        self.after: dict[Any, list[bool]] = {}     # a cache of `needed_after`
+        self.before: dict[int, Variable] = {}      # gradients of other nodes, by source
         self.in_parts = not any(call.blocks() for call in calls)
-        if not self.in_parts:                # each root may be the only one to be used
+        if not self.in_parts:                # check that each root can have a gradient by itself
             for start in self.starts:
                 self.backward_part(calls, [g if g is start else None for g in self.starts], {})
         backward, totals = self.backward_part(calls, self.starts, {})
@@ -140,10 +139,10 @@ class Differentiable(Replay):
         self.on_ways = [[savers.between(root, places[x]) for x in self.sources]
                         for root in self.roots]
         self.leads = [[not self.in_parts or savers.leads(root, places[x]) for x in self.sources]
-                      for root in self.roots]         # a branch may lead to others
+                      for root in self.roots]         # another branch may have other paths
         self.on_any_way = reduce(or_, (each for row in self.on_ways for each in row), 0)
         self.savers = savers.names
-        self.gone = savers.gone & self.on_any_way         # let go of by a sweep of the call
+        self.gone = savers.gone & self.on_any_way         # released by a sweep within the call
         self.copies: dict[Variable, Variable] = {}
         if flags["recompute"]:
             calls, backward, self.copies = recomputed_parts(
@@ -181,16 +180,18 @@ class Differentiable(Replay):
 
     def gradients(self, grads: list[Tensor | None], values: list[Any], kept: Any,
                   before: dict[int, Tensor], wanted: tuple[bool, ...]) -> list[Any]:
-        """The gradients of the sources, as far as they are wanted, for those of the roots and what
-        the node kept: `values`, which it saved, and what is in `kept`. before: to what is added, by
-        the source's place."""
+        """The wanted gradients of the sources.
+
+        grads: those of the roots. values: what the node saved. before: for sources used several
+        times, the gradient so far, to which each use is added in turn.
+        """
         n = len(self.saved)
         return self.pullback_for(grads, before, wanted).run([
             *grads, *values[:n], *values[n + len(self.drawn):], *before.values()])
 
     def pullback_for(self, grads: list[Tensor | None], before: Collection[int],
                      wanted: tuple[bool, ...]) -> "Pullback":
-        """The backward part for those roots that have a gradient."""
+        """The backward part for the roots that have a gradient and the wanted sources."""
         are_given = tuple([g is not None for g in grads])
         if not self.in_parts:
             wanted = (True,) * len(wanted)
@@ -199,17 +200,17 @@ class Differentiable(Replay):
         return self.whole_pullback
 
     def asked(self, grads: list[Tensor | None], wanted: tuple[bool, ...]) -> int:
-        """A bit for each node of the eager graph on the ways from results whose gradients arrived
-        to sources whose gradients are wanted."""
+        """The bits of the nodes of the eager graph on paths from results whose gradients arrived to
+        sources whose gradients are wanted."""
         if all(wanted) and not any(g is None for g in grads):
             return self.on_any_way
         return reduce(or_, (each for g, row in zip(grads, self.on_ways) if g is not None
                             for is_wanted, each in zip(wanted, row) if is_wanted), 0)
 
     def kept_by_node(self, sizes: list[int]) -> list[Variable]:
-        """Of each tensor that the node keeps, which value it is, or is of.
+        """For each tensor that the node keeps the variable that it belongs to.
 
-        sizes: how many tensors the values are, the first ones, where some are stacks.
+        sizes: the number of tensors of each saved value, if some are stacks; else [].
         """
         values = [*self.saved, *self.drawn]
         each = [x for x, size in zip(values, sizes) for _ in range(size)] if sizes else values
@@ -217,15 +218,14 @@ class Differentiable(Replay):
 
     def needed(self, grads: list[Tensor | None], before: Collection[int],
                wanted: tuple[bool, ...], sizes: list[int]) -> list[bool]:
-        """Whether the gradients that are wanted, of those that arrived, need each tensor that the
-        node keeps."""
+        """For each tensor that the node keeps, whether the wanted gradients need it."""
         read = self.pullback_for(grads, before, wanted).read
         return [x in read for x in self.kept_by_node(sizes)]
 
     def reached(self, grads: list[Tensor | None], before: dict[int, Tensor],
                 wanted: tuple[bool, ...]) -> frozenset[int]:
-        """The numbers of the calls on the ways from results whose gradients arrived to sources
-        whose gradients are wanted, and of which the node keeps something that these need."""
+        """The indices of the calls whose gradients a backward part computes from kept tensors, on
+        paths from results whose gradients arrived to sources whose gradients are wanted."""
         pullback = self.pullback_for(grads, before, wanted)
         if pullback.reached is None:
             depends = self.depends_on(wanted if self.in_parts else ())
@@ -240,13 +240,14 @@ class Differentiable(Replay):
         return pullback.reached
 
     def depends_on(self, wanted: tuple[bool, ...]) -> set[Variable]:
-        """What depends on the sources whose gradients are wanted, or on any."""
+        """The variables that depend on sources whose gradients are wanted."""
         return self.depends if all(wanted) else dependents(
             self.calls, [x for x, is_wanted in zip(self.sources, wanted) if is_wanted])
 
     def needed_after(self, ran: frozenset[int], sizes: list[int]) -> list[bool]:
-        """Whether gradients of other calls than those that ran may need each tensor that the node
-        keeps, or its calls, to run again; or it is positions, which eager nodes keep."""
+        """For each tensor that the node keeps, whether it may be needed after the gradients of the
+        calls in `ran`: for those of other calls, or to repeat the call. Positions always are, since
+        eager nodes do not release them."""
         place = ran, tuple(sizes)
         if place not in self.after:
             read = {x for i, call in enumerate(self.calls) if i not in ran
@@ -257,7 +258,7 @@ class Differentiable(Replay):
         return self.after[place]
 
     def named(self, error: RuntimeError, sizes: list[int]) -> RuntimeError:
-        """An error about a value that the node saved, which says of what operation it is."""
+        """An error about a saved value, with the name of the operation that would have saved it."""
         number = re.search(r"saved tensor (\d+) of compiled", str(error))
         if number is not None:
             keeper = keeper_of(self.kept_by_node(sizes)[int(number[1])], self.backward)
@@ -265,8 +266,8 @@ class Differentiable(Replay):
         return error
 
     def several(self, calls: list[OpCall]) -> list[int]:
-        """The places of the sources that calls use several times. The sweep has added up what came
-        before: the gradient of each use is added to that, in turn, as eager nodes do it."""
+        """The indices of the sources that are used several times. To the gradient that a sweep has
+        summed up so far, that of each use is added in turn, as eager nodes do."""
         uses = [x for call in calls for x in (*call.reads(), *(
             y for block in call.blocks() for inner in inner_calls(block) for y in inner.reads()
             for _ in range(2)))]
@@ -276,9 +277,11 @@ class Differentiable(Replay):
     def backward_part(self, calls: list[OpCall], starts: list[Variable | None],
                       before: dict[Variable, Variable], wanted: tuple[bool, ...] = ()) -> tuple[
                           list[OpCall], list[Variable | None]]:
-        """The backward part of calls, and the gradients of all sources, or of those that are
-        wanted; `starts` are those of the roots, None for a root that has none. before: of sources,
-        to what theirs are added. Raises: Unplanned."""
+        """The backward part of calls, and the gradient of each source, or None.
+
+        starts: the gradients of the roots, or None. before: for some sources, the gradient to which
+        theirs is added. wanted: whether that of each source is; () for all. Raises: Unplanned.
+        """
         block = self.block.copy()
         block.ops = []
         work = Backward(block, block, self.depends_on(wanted), visit_control)
@@ -287,7 +290,7 @@ class Differentiable(Replay):
             totals = work.gradients(calls, zip(self.roots, starts), self.all_sources)
         except ProgramError as error:
             raise Unplanned(str(error)) from None
-        if work.must_run and any(map(changes, calls)):       # an eager call can't begin anew
+        if work.must_run and any(map(changes, calls)):       # no eager call can replace this one
             raise Unplanned("whether there are gradients depends on whether a loop runs")
         for call in work.must_run:
             call.attributes["must_run"] = True
@@ -295,9 +298,9 @@ class Differentiable(Replay):
 
     def pullback(self, are_given: tuple[bool, ...], places: tuple[int, ...],
                  wanted: tuple[bool, ...]) -> "Pullback":
-        """The backward part for those roots that have a gradient, and for those sources whose
-        gradient is wanted: what leads to the others is left out, as zeros are no gradient, and may
-        become NaN on their way. places: of the sources whose gradients are added to others."""
+        """The backward part for the roots that have a gradient (`are_given`), and the sources whose
+        gradient is wanted. Others are left out, and not taken as zero, as zeros can become NaN.
+        places: the sources whose gradients are added to earlier ones."""
         found = self.pullbacks.get((are_given, places, wanted))
         if found is None:
             with MAKING:
@@ -309,7 +312,7 @@ class Differentiable(Replay):
                 calls, totals = self.backward_part(apart(self.calls), [
                     g if is_given else None for g, is_given in zip(self.starts, are_given)],
                     {self.sources[i]: self.before[i] for i in places if wanted[i]}, wanted)
-            if self.copies:                      # what is not kept is computed again at first
+            if self.copies:                      # first recompute what is not kept
                 gone = {x: y for x, y in self.copies.items() if x not in set(self.saved)}
                 calls = [*self.again_calls, *[with_inputs(call, gone) for call in calls]]
             by_source = dict(zip(self.all_sources, totals))
@@ -322,14 +325,13 @@ class Differentiable(Replay):
     # ---- gradients that have gradients
 
     def plan_again(self, calls: list[OpCall]) -> None:
-        """What a sweep with `create_graph` runs at first: the calls that lead to the roots, once
-        more. What they read of else is kept: numbers that were drawn, and all that has no gradient.
-        """
+        """Finds what a sweep with `create_graph` runs first: the calls that lead to the roots, once
+        more. Random numbers, and values without a gradient, are kept and not computed again."""
         kept = {x for x in self.saved if x not in self.depends and not x.stack}
         self.whole = without_dead([
             call for call in calls if not call.in_place and not is_draw(call.type)
             and not (call.outputs and all(x in kept for x in call.writes()))], self.roots, [],
-            effects=False)                # an optimiser has made its step
+            effects=False)                # an optimiser's step is not repeated
         made = {x for call in self.whole for x in call.writes()}
         outside = [x for x in dict.fromkeys(
             x for call in self.whole for x in call.reads()) if x not in made]
@@ -345,9 +347,12 @@ class Differentiable(Replay):
 
     def with_graph(self, values: list[Any], kept: Any, given: list[Tensor],
                    gone: set[Variable]) -> dict[Variable, Any] | None:
-        """The values of an eager call, the roots with their graph, of what the node kept and what
-        was `given`; None where one that the graph needs is no longer there. gone: those that it
-        kept and that were overwritten or let go of."""
+        """The values of the call, repeated with its graph; None where the graph needs a value that
+        no longer exists.
+
+        values: what the node kept. given: the inputs. gone: kept values that were overwritten or
+        released.
+        """
         saved = {x: value for x, value in zip((*self.saved, *self.drawn), values)
                  if value is not None}
         if not saved.keys() >= {*self.kept, *self.drawn}:
@@ -370,7 +375,7 @@ class Differentiable(Replay):
         return found
 
     def run_with_graph(self, calls: list[OpCall], values: dict[Variable, Any]) -> None:
-        """Runs calls one by one; what had a gradient in the captured call is recorded."""
+        """Runs calls one by one, and records those whose results had a gradient when captured."""
         for call in calls:
             with set_grad_enabled(not all(x is None or x.stop_gradient for x in call.outputs)):
                 if not call.blocks():
@@ -384,8 +389,8 @@ class Differentiable(Replay):
 
 
 def keeper_of(x: Variable, backward: Iterable[OpCall]) -> str:
-    """Which argument a value is, and of which operation, that a backward part needs first; "" where
-    none needs it."""
+    """Which argument, of which operation, a value is that a backward part reads; for the operation
+    that reads it first. "" if none reads it."""
     for call in backward:
         op = record_of(call.type)
         for name, value in call.inputs.items():
@@ -401,8 +406,7 @@ def keeper_of(x: Variable, backward: Iterable[OpCall]) -> str:
 
 
 class Pullback:
-    """Calls that give gradients, ready to run. fed: what they are given. grads: what they give,
-    None for what has no gradient. Raises: Unplanned."""
+    """Calls that compute gradients. fed: their inputs. grads: their results, or None."""
 
     def __init__(self, calls: list[OpCall], fed: list[Variable], grads: list[Variable | None],
                  flags: dict[str, bool]):
@@ -410,19 +414,19 @@ class Pullback:
         self.wanted = [g for g in grads if g is not None]
         self.calls = optimized(calls, self.wanted, fed, flags)
         self.read = {x for call in self.calls for x in values_read(call)}.union(self.wanted)
-        self.reached: frozenset[int] | None = None       # see `Differentiable.reached`
+        self.reached: frozenset[int] | None = None       # a cache of `Differentiable.reached`
         self.machine: Any = None
         self.plannable = True
 
     def run(self, given: list[Any]) -> list[Tensor | None]:
-        """The gradients, for the values of what is fed."""
+        """The gradients, for the values of the inputs, or None for each that is left out."""
         inputs = tuple([value for value in given if value is not None])
         machine = self.machine
         if machine is None or not machine.fits(inputs):
             machine = self.machine = self.planned(given)
         try:
             found = None if machine is None else machine(inputs)
-        except Busy:                           # on another thread
+        except Busy:                           # it runs on another thread
             found = None
         if found is None:
             found = run_calls(self.calls, self.values_of(given), self.wanted)
@@ -432,11 +436,11 @@ class Pullback:
         return [None if g is None else next(made) for g in self.grads]
 
     def values_of(self, given: list[Any]) -> dict[Variable, Any]:
-        """What is given, by variable."""
+        """The values that are given, by variable."""
         return {x: value for x, value in zip(self.fed, given) if value is not None}
 
     def planned(self, given: list[Any]) -> Any:
-        """A machine for what is given; None where the calls run one by one."""
+        """A machine for these values; None if the calls have to run one by one."""
         if self.plannable:
             try:
                 return machine_for(self.calls, self.values_of(given), self.wanted)

@@ -31,7 +31,7 @@ class State:
         self.generators = [(g, g.get_state()) for g in generators]
 
     def put_back(self) -> None:
-        """Has all be as it was."""
+        """Restores everything."""
         for x, grad in self.grads:
             if gradient_of(x) is not grad:
                 x.grad = grad
@@ -51,10 +51,10 @@ class State:
 
 
 class Undo:
-    """What some calls change, as it was before them.
+    """The state that some calls change, before they run.
 
-    calls: which change something. written: the places, among what is given and then `values`, of
-    what they write into. values: tensors from around the function.
+    calls: those with effects. written: the indices, among the inputs followed by `values`, of the
+    tensors that they write to. values: captured tensors.
     """
 
     def __init__(self, calls: list[OpCall], written: Iterable[int], values: Iterable[Tensor]):
@@ -68,14 +68,14 @@ class Undo:
         self.generators = generators_of(every)
 
     def __call__(self, tensors: tuple[Tensor, ...]) -> State:
-        """The state before a call that is given these tensors."""
+        """The state before a call with these inputs."""
         given = tensors + self.values
         return State([given[i] for i in self.written], self.leaves, self.optimizers,
                      self.generators)
 
 
 def params_of(optimizers: Iterable[Any]) -> list[Tensor]:
-    """The parameters that optimisers have."""
+    """The parameters of optimisers."""
     return [x for optimizer in optimizers for group in vars(optimizer)["param_groups"]
             for x in group["params"]]
 
@@ -87,7 +87,7 @@ def generators_of(calls: Iterable[OpCall]) -> list[Generator]:
 
 
 def elements(x: Tensor) -> Tensor:
-    """A copy of the elements of a tensor, in no graph."""
+    """A copy of a tensor outside the graph."""
     return x.detach().clone()
 
 

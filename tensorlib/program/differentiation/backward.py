@@ -33,23 +33,24 @@ class Backward:
         self.source, self.target, self.depends = source, target, depends
         self.program, self.callbacks = source.program, callbacks
         self.parts: dict[Variable, list[Variable]] = {}
-        self.before: dict[Variable, Variable] = {}     # what the sweep brought to leaves already
-        self.again: dict[Variable, Variable] = {}      # computed again, in the place of the first
-        self.asked: set[Variable] = set()              # what gradients arrive at, wanted or not
-        self.sure: set[Variable] = set()     # what they arrive at whichever branch or loop runs
-        self.is_sure = True                  # so does that of the call which is visited
-        self.must_run: list[OpCall] = []     # loops of which one step is taken for granted there
+        self.before: dict[Variable, Variable] = {}     # the gradients of leaves so far
+        self.again: dict[Variable, Variable] = {}      # recomputed values, by the original ones
+        self.asked: set[Variable] = set()             # variables that get a gradient, wanted or not
+        self.sure: set[Variable] = set()     # those that get one whatever branch or loop runs
+        self.is_sure = True                  # whether that holds for the call that is visited
+        self.must_run: list[OpCall] = []     # loops that are assumed to run at least once
         self.updated: set[Variable] = set()  # parameters that an optimiser changed after the call
 
     def begin_with(self, before: dict[Variable, Variable]) -> None:
-        """Has the gradients of leaves be added to those that the sweep brought there already."""
+        """Makes the gradients of leaves be added to those that the sweep has brought there
+        already."""
         self.before.update(before)
         self.parts.update((x, [g]) for x, g in before.items())
         self.sure.update(before)
 
     def gradients(self, calls: Iterable[OpCall], starts: Iterable[tuple[Variable, Variable | None]],
                   wanted: Iterable[Variable]) -> list[Variable | None]:
-        """The gradients of what is wanted, after those of `starts` went back through calls.
+        """The wanted gradients, after propagating those of `starts` back through the calls.
 
         Raises: ProgramError.
         """
@@ -81,7 +82,7 @@ class Backward:
                 self.visit_call(call)
 
     def check_write(self, call: OpCall, views: dict[Any, Any]) -> None:
-        """Raises: ProgramError for a write of what has a gradient into memory that is read later.
+        """Raises: ProgramError for a write of a value with a gradient to memory that is read later.
         """
         written, *sources = call.inputs.values()
 
@@ -97,7 +98,8 @@ class Backward:
             raise written_over(call)
 
     def visit_call(self, call: OpCall) -> None:
-        """Adds the backward call of one, if a gradient arrives there and is wanted further on."""
+        """Adds the backward call of a call, if its outputs have a gradient and its inputs want
+        one."""
         if call.in_place:
             for x in call.writes():
                 if any(g is not self.before.get(x) for g in self.parts.get(x, ())):
@@ -186,7 +188,7 @@ class Backward:
         return type(x) is Variable and x in self.depends and has_gradients(x.dtype)
 
     def present(self, value: Any) -> Any:
-        """A value with what is computed again in the place of what was computed first."""
+        """A value with recomputed variables in place of the original ones."""
         if type(value) is Variable:
             return self.again.get(value, value)
         if type(value) is tuple:
@@ -200,7 +202,7 @@ class Backward:
         return g
 
     def add(self, x: Any, g: Variable | None) -> None:
-        """Records a part of the gradient of `x`, where that is wanted."""
+        """Records a part of the gradient of `x`, if that is wanted."""
         if g is not None and type(x) is Variable:
             self.asked.add(x)
         if g is not None and self.wants(x):
@@ -209,7 +211,7 @@ class Backward:
                 self.sure.add(x)
 
     def total(self, x: Variable) -> Variable | None:
-        """The gradient of `x`: its one part, or the sum of its parts; None where there is none."""
+        """The gradient of `x`: its one part, or the sum of its parts; None if there are none."""
         parts = self.parts.get(x)
         if not parts:
             return None
@@ -223,14 +225,14 @@ class Backward:
         return self.parts[x][0]
 
     def certain_total(self, x: Variable) -> Variable | None:
-        """The gradient of `x`. Raises: ProgramError where values decide whether it has one."""
+        """The gradient of `x`. Raises: ProgramError if it depends on values whether it has one."""
         if self.parts.get(x) and x not in self.sure:
             raise ProgramError(f"whether {x.name} has a gradient depends on which branch is taken, "
                                "or on whether a loop runs")
         return self.total(x)
 
     def zeros(self, x: Variable) -> Variable:
-        """Zeros in the place of a gradient of `x` that is not there."""
+        """Zeros, as the gradient of `x` where it has none."""
         g = self.new_gradient(x)
         if x.stack or None in x.shape:
             self.append(OpCall("zeros_like", {"input": self.present(x)}, (g,)))
@@ -239,7 +241,7 @@ class Backward:
         return g
 
     def total_or_zeros(self, x: Variable) -> Variable:
-        """The gradient of `x`, zeros where it has none."""
+        """The gradient of `x`, or zeros."""
         g = self.total(x)
         return self.zeros(x) if g is None else g
 
@@ -251,7 +253,7 @@ def at(call: OpCall) -> str:
 
 @cache
 def not_needed(op: Op, are_wanted: tuple[bool, ...]) -> set[str]:
-    """The inputs and outputs of an operation that only those gradients need that nobody wants."""
+    """The inputs and outputs of an operation that only unwanted gradients need."""
     if op.linearity == "composite" or op.variadic or op.rules[0] is not None and op.rules[0].joint:
         return set()
     needed = {name for rule, is_wanted in zip(op.rules, are_wanted) if rule is not None
@@ -260,7 +262,7 @@ def not_needed(op: Op, are_wanted: tuple[bool, ...]) -> set[str]:
 
 
 def flat_inputs(call: OpCall, names: Iterable[str]) -> list[Any]:
-    """The inputs of a call one by one, those of a sequence too."""
+    """The inputs of a call as a flat list."""
     found: list[Any] = []
     for name in names:
         x = call.inputs.get(name)
@@ -270,7 +272,7 @@ def flat_inputs(call: OpCall, names: Iterable[str]) -> list[Any]:
 
 def dependents(calls: Iterable[OpCall], wanted: Iterable[Variable],
                no_grad: Iterable[Variable] = ()) -> set[Variable]:
-    """The wanted variables and all that depend on them, through what has a gradient."""
+    """The wanted variables and all that depend on them through calls with a gradient."""
     found, none = set(wanted), set(no_grad)
     for call in calls:
         if found.isdisjoint(call.reads()) or not (

@@ -1,4 +1,4 @@
-"""Checkpoints in an appended backward: what lies between them is computed again, not kept."""
+"""Checkpoints in an appended backward: values between them are recomputed, not kept."""
 
 from tensorlib.program.differentiation.backward import Backward
 from tensorlib.program.ir.call_types import form_of_call
@@ -9,8 +9,8 @@ from tensorlib.program.ir.nested import mapped
 def visit_in_segments(work: Backward, calls: list[OpCall], kept: list[Variable]) -> None:
     """As `work.visit(calls)`; each segment up to a checkpoint runs again before its backward part.
 
-    What is after the last checkpoint was just computed and is not computed again; nor is what
-    draws numbers or writes in place, which would give other values.
+    Values after the last checkpoint are not recomputed, as they have just been computed; nor are
+    random draws and in-place writes, which would give other values.
     """
     last = list(segments(calls, set(kept)))
     for place, segment in reversed(list(enumerate(last))):
@@ -31,7 +31,7 @@ def segments(calls: list[OpCall], kept: set[Variable]) -> list[list[OpCall]]:
 
 
 def compute_again(work: Backward, segment: list[OpCall], kept: set[Variable]) -> None:
-    """Appends the calls of a segment once more, with new variables for what they write."""
+    """Appends the calls of a segment once more, with new output variables."""
     for call in segment:
         if call.in_place or call.blocks() or not repeats(call) or all(
                 x in kept for x in call.writes()):
@@ -49,6 +49,6 @@ def compute_again(work: Backward, segment: list[OpCall], kept: set[Variable]) ->
 
 
 def repeats(call: OpCall) -> bool:
-    """Whether a call gives the same values when it runs again."""
+    """Whether a call has the same results when it runs again."""
     op = form_of_call(call).op
     return op is not None and not op.random

@@ -1,8 +1,9 @@
 """The backward calls of calls that have blocks: branches, loops, and composed operations.
 
-A branch's gradient is a branch with the same predicate, a loop's is a `scan` in the other
-direction, so that both can be differentiated in turn. What the new blocks need of what the forward
-blocks computed, these give as further outputs: of a loop a stack with each step's value.
+The gradient of a branch is a branch with the same predicate, that of a loop is a `scan` in the
+reverse direction, so that both can be differentiated in turn. Forward values that the new blocks
+need become additional outputs of the forward blocks; a loop returns a stack with the value of each
+step.
 """
 
 from typing import Any
@@ -70,14 +71,15 @@ def visit_branches(work: Backward, call: OpCall, grads: list[Variable | None],
 
 
 def argument_list(call: OpCall) -> list[Any]:
-    """What a call gives to the inputs of its one block."""
+    """The arguments that a call passes to its one block."""
     if call.type == "cond":
         return []
     return [y for x in call.inputs.values() for y in (x if type(x) is tuple else (x,))]
 
 
 def new_work(work: Backward, block: Block, wanted: list[Variable]) -> Backward:
-    """What adds the gradients of a block to a new block, which lies where `work` adds calls."""
+    """A `Backward` that adds the gradients of a block to a new block, inside the one where `work`
+    adds calls."""
     target = work.program.new_block(work.target, block)
     depends = dependents(block.ops, [*work.depends, *wanted])
     back = Backward(block, target, depends, work.control, work.callbacks)
@@ -108,14 +110,15 @@ def replace_inner(back: Block, forward: Block, outer: Any, alike: dict[Any, Vari
 
 
 def form_of(x: Variable) -> Any:
-    """What two variables share that are alike; a key of its own for a shape that is not known."""
+    """A key that is equal for variables of the same shape and dtype; unique if the shape is
+    unknown."""
     return id(x) if x.stack or None in x.shape else (x.shape, x.dtype.name)
 
 
 def exported(call: OpCall, name: str, x: Variable) -> Variable:
-    """The output of a call with branches that is the value of `x`, a variable of one of them.
+    """The output of a branching call that has the value of `x`, a variable of one of its blocks.
 
-    Where the other branch ran it is zeros, which nobody reads.
+    If the other branch ran it is zeros, which nobody reads.
     """
     block = call.attributes[name]
     place = place_of(x, block.inputs)
@@ -150,8 +153,8 @@ def call_block(call: OpCall) -> Block:
 def visit_loop(work: Backward, call: OpCall, grads: list[Variable | None]) -> None:
     """Adds the backward loop of a `while_loop` or a `scan`: a `scan` in the other direction.
 
-    It carries the gradients of what the loop carries, which each step replaces, and those of what
-    the loop reads from outside, to which each step adds.
+    It carries the gradients of the loop variables, which each step replaces, and those of values
+    that the loop reads from outside, to which each step adds.
     """
     body = call.attributes["body_block" if call.type == "while_loop" else "sub_block"]
     init, xs = call.inputs["init"], call.inputs.get("xs", ())
@@ -209,7 +212,7 @@ def visit_loop(work: Backward, call: OpCall, grads: list[Variable | None]) -> No
     for x, g in zip(outside, outputs[n:n + m]):
         if x in reached:
             work.parts[x] = [g]
-    for i, g in reversed([*zip(moving, outputs[:n])]):     # as the sweep comes by at them
+    for i, g in reversed([*zip(moving, outputs[:n])]):     # in the order of an eager sweep
         work.is_sure = carried[i] in sure and back.sure.issuperset(carried[k] for k in arriving)
         work.add(init[i], g)
     for i, g in zip(items_wanted, outputs[n + m:]):
@@ -220,10 +223,10 @@ def visit_loop(work: Backward, call: OpCall, grads: list[Variable | None]) -> No
 
 
 def read_stacks(call: OpCall, body: Block, back: Block, sequences: list[Variable]) -> None:
-    """Has a step of the backward loop read what the same step of the forward loop computed.
+    """Makes a step of the backward loop read the values of the same step of the forward loop.
 
-    The forward loop gives stacks of these values; they are added to the `sequences` that the
-    backward loop goes through.
+    The forward loop returns stacks of these values, which are added to the `sequences` that the
+    backward loop iterates over.
     """
     inputs: dict[Variable, Variable] = {}
 
@@ -234,14 +237,14 @@ def read_stacks(call: OpCall, body: Block, back: Block, sequences: list[Variable
         return inputs[x]
 
     replace_inner(back, body, at_step, {})
-    if not sequences:                                # the number of steps it is to run
+    if not sequences:                                # the number of its steps
         step = body.new_variable("step", (), BY_NAME["bool"], stop_gradient=True)
         body.ops.append(OpCall("placeholder", {}, (step,), {"shape": (), "dtype": step.dtype}))
         at_step(step)
 
 
 def arriving_at(body: Block, moving: list[int], grads: list[Variable | None]) -> set[int]:
-    """Which of what a loop carries may have a gradient, be it from a later step."""
+    """The loop variables that may have a gradient, maybe from a later step."""
     found = {i for i in moving if grads[i] is not None}
     outputs = {y for y, g in zip(body.outputs, grads) if g is not None}
     for _ in moving:
@@ -253,7 +256,7 @@ def arriving_at(body: Block, moving: list[int], grads: list[Variable | None]) ->
 
 
 def grown(body: Block, carried: list[Variable], depends: set[Variable]) -> set[Variable]:
-    """What of a loop's body depends on the given variables, also by way of earlier steps."""
+    """The variables of a loop's body that depend on the given ones, also through earlier steps."""
     while True:
         found = dependents(body.ops, depends)
         more = {x for x, y in zip(carried, body.outputs) if y in found and x not in found}
@@ -271,7 +274,7 @@ def bound_input(target: Block, name: str, like: Variable) -> Variable:
 
 
 def is_stack(x: Any) -> bool:
-    """Whether a loop keeps a value of each of its turns in this variable."""
+    """Whether this variable holds the values of all steps of a loop."""
     return type(x) is Variable and x.stack
 
 

@@ -1,4 +1,4 @@
-"""`append_backward`, `gradients` and `minimize`: what adds a backward part to a program."""
+"""`append_backward`, `gradients` and `minimize`, which add a backward part to a program."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -166,7 +166,7 @@ def extended(program: Program, starts: list[tuple[Variable, Variable]], wanted: 
             visit_in_segments(work, calls, kept)
         return [None if x in none else work.total(x) for x in wanted]
     except BaseException:
-        del program.block.ops[len(calls):]       # nothing of it, where not all could be added
+        del program.block.ops[len(calls):]       # add nothing if not all could be added
         raise
 
 

@@ -12,9 +12,9 @@ from tensorlib.program.ir.model import OpCall, Variable
 
 def noted_sweep(recorder: Any, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], *,
                 inputs: tuple[Tensor, ...] | None, accumulate_grads: bool, **options: Any) -> Any:
-    """What a sweep gives, after its calls were appended, and those that set `.grad`.
+    """The result of a sweep, after its calls, and those that set `.grad`, were appended.
 
-    Raises: CaptureError for what a program cannot say of it.
+    Raises: CaptureError for a sweep that a program can't represent.
     """
     if options.get("no_grad"):
         raise CaptureError(f"backward: no_grad_set can't be captured, {user_line()}; use "

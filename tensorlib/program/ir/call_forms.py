@@ -13,12 +13,12 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import resolved
 
 HOME = str(Path(__file__).parents[2])
-IMPORTING = "(import)"       # the line of what a module does while it is imported
+IMPORTING = "(import)"       # the line of code that runs while its module is imported
 
 
 def drawn(op: Op, args: tuple[Any, ...],
           kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The tensors and the attributes, by name, of what draws numbers."""
+    """The tensors, and the attributes by name, of a random draw."""
     tensors = dict(zip(op.arguments, args))
     given = args[len(tensors):]
     if op.draws == ("size",) and len(given) != 1:
@@ -45,12 +45,12 @@ def canonical(op: Op, args: tuple[Any, ...],
 
 
 def gives_number(op: Op) -> bool:
-    """Whether an operation gives a bool or a number of the elements that it is given."""
+    """Whether an operation returns a bool or a number that depends on elements."""
     return op.returns is not Tensor and op.reads_values
 
 
 def plain(op: Op, given: dict[str, Any], value: Any) -> dict[str, Any]:
-    """The attributes that are not as by default, with tensors as variables."""
+    """The attributes that differ from their defaults, with tensors as variables."""
     if not given:
         return {}
     defaults = dict(zip(op.attributes, op.defaults))
@@ -78,7 +78,7 @@ def user_line() -> str:
 
 @cache
 def name_of(path: str) -> str:
-    """How a file is called in lines; "" for one of the library."""
+    """The name of a file in `user_line`; "" for one of the library."""
     if path.startswith("<frozen importlib"):
         return IMPORTING
     # (pathlib may be what is captured, and asks for this name)

@@ -23,22 +23,23 @@ from tensorlib.ops.value_checks import CHECKS
 from tensorlib.program.ir.model import OpCall, Variable, variables_in
 from tensorlib.program.ir.stacks import Stack
 
-# The methods that write over a tensor: what they take beside it, tensors and else.
+# The methods that write to a tensor: their other arguments, tensors and attributes.
 WRITERS = {
     "copy_": (("src",), ()), "fill_": ((), ("value",)), "zero_": ((), ()),
     "uniform_": ((), ("from_", "to")), "normal_": ((), ("mean", "std")),
     "random_": ((), ("from_", "to")), "bernoulli_": ((), ("p",)),
 }
-COPIES = ("copy_", "fill_", "zero_")        # those of them that give the elements of another;
-DRAWING = WRITERS.keys() - COPIES           # the others draw, and have no form that writes nothing
+COPIES = ("copy_", "fill_", "zero_")        # those that copy elements;
+DRAWING = WRITERS.keys() - COPIES    # the others draw random numbers, and have no out-of-place form
 NUMBERS = bool, int, float, complex
 HIGHEST = 6                  # orders of backward operations, whose rules grow with each
 RUNNERS: dict[str, Callable[[Op], Callable[..., Any]]] = {}     # by the names of operations
-WRITTEN: dict[str, Callable[..., Any]] = {}     # what their forms in place are run by
+WRITTEN: dict[str, Callable[..., Any]] = {}     # the functions that run their in-place forms
 
 
 def run_by(operation: Any) -> Callable[[Any], Any]:
-    """Makes a function of the record the one that gives what runs calls of an operation."""
+    """Decorates a function that takes the record of an operation, and returns what runs its
+    calls."""
     def declare(runner: Any) -> Any:
         RUNNERS[name_of(operation)] = runner
         return runner
@@ -46,7 +47,7 @@ def run_by(operation: Any) -> Callable[[Any], Any]:
 
 
 def written_by(operation: Any) -> Callable[[Any], Any]:
-    """Makes a function the one that runs the form in place of an operation."""
+    """Decorates the function that runs the in-place form of an operation."""
     def declare(function: Any) -> Any:
         WRITTEN[name_of(operation)] = function
         return function
@@ -54,19 +55,19 @@ def written_by(operation: Any) -> Callable[[Any], Any]:
 
 
 class UnknownType(ValueError):
-    """A call of an operation that there is not."""
+    """A call of an operation that does not exist."""
 
     __module__ = "tensorlib.program"
 
 
 class Form(NamedTuple):
-    """What calls of one type are.
+    """The form of the calls of one type.
 
-    arguments, attributes: names of what they take. variadic: the one argument is a sequence.
-    op: the record of an operation, None for what is none. run: a function of the values of the
-    arguments and of the attributes by name; None for control flow, which the interpreter runs.
-    Of what is no operation, effect: it does more than to give its results. writes: into what was
-    there before it. pure: it gives the same bits whenever it runs on the same values.
+    arguments, attributes: their names. variadic: the one argument is a sequence. op: the record of
+    the operation, or None. run: a function of the values of the arguments, and of the attributes by
+    name; None for control flow, which the interpreter runs. Types that are not operations also
+    have: effect: whether it does more than compute its results. writes: whether it writes to
+    existing values. pure: whether the same values always give the same bits.
     """
 
     arguments: tuple[str, ...]
@@ -81,7 +82,7 @@ class Form(NamedTuple):
 
 @cache
 def form_of(type: str) -> Form:
-    """What calls of this type are. Raises: UnknownType, with the nearest names."""
+    """The form of calls of this type. Raises: UnknownType, with the nearest names."""
     if type in OWN:
         return OWN[type]
     if type in WRITERS:
@@ -136,34 +137,35 @@ def record_of(type: str) -> Op | None:
 
 
 def is_draw(type: str) -> bool:
-    """Whether calls of a type draw numbers, which each run does anew."""
+    """Whether calls of a type draw random numbers, anew in each run."""
     op = registered(type)
     return op is not None and op.draws is not None
 
 
 @cache
 def cuts(type: str) -> bool:
-    """Whether calls of a type give the memory of their input without its gradient."""
+    """Whether calls of a type return the memory of their input, without its gradient."""
     op = registered(type)
     return op is not None and op.may_view and not op.differentiable
 
 
 def is_sized_by_values(call: OpCall) -> bool:
-    """Whether the shape of what a call gives follows from elements, as of `x[mask]`."""
+    """Whether the shape of a call's result depends on elements, as for `x[mask]`."""
     op = registered(call.type)
     return op is not None and (op.sized_by_values or bool(op.key) and op.may_view and any(
         x.dtype.name == "bool" for x in variables_in(call.attributes)))
 
 
 def is_indexed(type: str) -> bool:
-    """Whether calls of a type, or those that they are the gradients of, have an index expression.
+    """Whether calls of a type, or of the operation that they are the gradient of, have an index
+    expression.
     """
     op = record_of(type)
     return op is not None and bool(op.key)
 
 
 def operation(type: str) -> Op | None:
-    """The operation, or backward operation, of this name; None where there is none."""
+    """The operation, or backward operation, of this name; or None."""
     if type.count("_gradient") > HIGHEST:
         return None
     found = registered(type)
@@ -192,7 +194,7 @@ def runner(op: Op) -> Callable[..., Any]:
 
 
 def as_written(values: tuple[Any, ...]) -> list[Any]:
-    """The values, numbers in the dtype of the tensor that they are written into, the first."""
+    """The values, with numbers in the dtype of the first one, to which they are written."""
     return [x if isinstance(x, Tensor) or not isinstance(x, NUMBERS)
             else FUNCTIONS["tensor"](x, dtype=values[0].dtype) for x in values]
 
@@ -206,20 +208,20 @@ def as_operands(values: tuple[Any, ...]) -> Sequence[Any]:
         return values
     dtype = next((x.dtype for x in reversed(values) if isinstance(x, Tensor)), None)
     if dtype is not None and dtype.itemsize == 2:
-        dtype = None                                  # half types are computed as float32
+        dtype = None                                  # half types are computed in float32
     return [FUNCTIONS["tensor"](x, dtype=dtype) if isinstance(x, NUMBERS) else x
             for x in values]
 
 
 @run_by(operations.copy)
 def copying(op: Op) -> Callable[..., Any]:
-    """What runs a copy, of a number too."""
+    """A function that runs a copy, also of a number."""
     return lambda *tensors: op.function(*as_written(tensors))
 
 
 @run_by(operations.getitem)
 def picking(op: Op) -> Callable[..., Any]:
-    """What runs an index expression: one that is not parsed as it stands in Python."""
+    """A function that reads at an index expression, unparsed ones as in Python."""
     def run(input: Any, *, index: Any) -> Any:
         return op.function(input, index=index) if type(index) is Index else input[index]
     run.as_it_stands = getitem           # type: ignore[attr-defined]
@@ -228,7 +230,7 @@ def picking(op: Op) -> Callable[..., Any]:
 
 @run_by(operations.put_index)
 def putting(op: Op) -> Callable[..., Any]:
-    """What runs a write at an index expression, into a copy: as it stands in Python."""
+    """A function that writes to a copy at an index expression, as in Python."""
     def run(input: Any, values: Any, *, index: Any) -> Any:
         if type(input) is not Tensor or is_grad_enabled() or current_layer() is not None:
             return op.function(*as_written((input, values)), index=parsed(index, (input,), {}))
@@ -242,7 +244,7 @@ def putting(op: Op) -> Callable[..., Any]:
 
 
 def parsed(index: Any, tensors: tuple[Any, ...], given: Mapping[str, Any]) -> Index:
-    """An index expression as the operations take it: for a tensor of the shape that is indexed."""
+    """The parsed index expression, for a tensor of the shape that is indexed."""
     if isinstance(index, Index):
         return index
     if "shape" in given:
@@ -262,7 +264,7 @@ def sized(shape: tuple[int, ...]) -> Tensor:
 
 @written_by(operations.put_index)
 def write_at_index(input: Tensor, values: Any, *, index: Any) -> Tensor:
-    """`input`, after `values` were written where the index expression picks."""
+    """`input`, after `values` were written to it at the index expression."""
     input[index] = values
     return input
 
@@ -277,8 +279,8 @@ def write_of(name: str, values: list[Any], kwargs: dict[str, Any], line: str) ->
 
 
 def value_of_write(call: OpCall) -> OpCall:
-    """A call, as yet without outputs, of the value that a write makes: of one that draws, of what
-    it is drawn over, `onto` which it goes then."""
+    """A call, without outputs so far, that computes the value of a write. For a random draw, it
+    copies the tensor `onto` which the draw then writes."""
     if call.type in COPIES:
         src = call.inputs.get("src", call.attributes.get("value", 0.0))
         return OpCall(operations.copy.name, {"input": call.inputs["input"], "src": src}, ())
@@ -288,16 +290,16 @@ def value_of_write(call: OpCall) -> OpCall:
 
 
 def copied(call: OpCall) -> OpCall:
-    """A call, as yet without outputs, of a copy of what a write writes into."""
+    """A call, without outputs so far, that copies the tensor that a write writes to."""
     return OpCall(operations.clone.name, {"input": call.inputs["input"]}, ())
 
 
 def onto(call: OpCall, x: Variable) -> OpCall:
-    """A write of what has the input `input`, into a variable."""
+    """A write with the input `input`, to a variable."""
     return OpCall(call.type, {**call.inputs, "input": x}, (x,), call.attributes, call.line)
 
 
-# ---- what only programs have ---------------------------------------------------------------------
+# ---- calls that only programs have ---------------------------------------------------------------
 
 def summed(parts: tuple[Any, ...]) -> Any:
     """The sum of the parts, from the first to the last."""
@@ -310,7 +312,7 @@ def summed(parts: tuple[Any, ...]) -> Any:
 
 
 def placeholder(shape: tuple[int | None, ...], dtype: Any) -> Tensor:
-    """Zeros in the place of a value that was not computed and is not read."""
+    """Zeros, in place of a value that was not computed and is not read."""
     return FUNCTIONS["zeros"](tuple(size or 0 for size in shape), dtype=dtype)
 
 
@@ -333,8 +335,8 @@ def grad_of(param: Tensor) -> Tensor:
 
 
 def applied(args: tuple[Any, ...], function: Any, requires: Any = ()) -> Any:
-    """What an autograd.Function gives. requires: which of the arguments require a gradient, as its
-    forward may ask, where some do."""
+    """The result of an autograd.Function. requires: which of the arguments require a gradient, as
+    its forward may ask."""
     if not requires:
         return function.apply(*args)
     with no_grad():
@@ -342,7 +344,7 @@ def applied(args: tuple[Any, ...], function: Any, requires: Any = ()) -> Any:
 
 
 def hooked(input: Tensor, hook: Any) -> tuple[()]:
-    """Puts a hook on a tensor that requires a gradient, or for None has it keep its gradient."""
+    """Registers a hook on a tensor that requires a gradient; None makes it retain its gradient."""
     if hook is None:
         input.retain_grad()
     else:
@@ -379,7 +381,7 @@ def made_check(values: Tensor, name: str, facts: tuple[Any, ...] = ()) -> tuple[
 
 
 def stepped(params: tuple[Tensor, ...], grads: tuple[Tensor, ...], optimizer: Any) -> tuple[()]:
-    """Has an optimiser change parameters by their gradients."""
+    """Runs an optimiser's step on parameters with these gradients."""
     for param, g in zip(params, grads):
         param.grad = g
     optimizer.step()
@@ -412,7 +414,7 @@ def is_sum_of_parts(call: Any) -> bool:
 
 
 def form_of_call(call: Any) -> Form:
-    """What a call is, by its type and its arguments."""
+    """The form of a call, by its type and its arguments."""
     if is_sum_of_parts(call):
         return OWN["sum of parts"]
     return form_of(call.type)

@@ -1,4 +1,4 @@
-"""Programs made of others: copies, and the part that gives some outputs."""
+"""Programs made from others: copies, and the part that computes some outputs."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -46,7 +46,7 @@ def copied(program: Any, made: Any) -> dict[Variable, Variable]:
 
 
 def drop_unneeded(program: Any, outputs: Iterable[Variable]) -> None:
-    """Takes out of a program the calls that its outputs do not need, and what only they use."""
+    """Removes the calls that a program's outputs do not need, and what only they use."""
     needed = set(outputs)
     kept = []
     for call in reversed(program.block.ops):
@@ -59,7 +59,7 @@ def drop_unneeded(program: Any, outputs: Iterable[Variable]) -> None:
 
 
 def drop_unused(program: Any) -> None:
-    """Takes out of a program the blocks and variables that no call has any more."""
+    """Removes the blocks and variables that no call uses any more."""
     calls = list(inner_calls(program.block))
     blocks = {program.block, *(block for call in calls for block in call.blocks())}
     used = {*program.inputs, *(x for x in flatten(program.outputs)[0] if type(x) is Variable)}
@@ -77,8 +77,8 @@ def drop_unused(program: Any) -> None:
 
 
 def drop_results(call: OpCall, needed: set[Variable]) -> None:
-    """Takes out of a branch the results that nobody needs, out of a loop the stacks, and so in the
-    blocks of a call."""
+    """Removes unneeded results of a branch, and unneeded stacks of a loop, from a call and its
+    blocks."""
     if call.type in ("cond", "while_loop", "scan"):
         stacks = call.attributes.get("kept", 0)
         first = 0 if call.type == "cond" else len(call.outputs) - stacks

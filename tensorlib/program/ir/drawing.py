@@ -38,7 +38,7 @@ def draw(program: Any, path: Any) -> str:
 
 
 class Picture:
-    """What `dot` writes of each block."""
+    """The state of `dot` while it writes blocks."""
 
     def __init__(self, program: Any):
         self.program = program
@@ -102,7 +102,7 @@ class Picture:
             self.connect(x, number)
 
     def title(self, call: OpCall) -> str:
-        """What stands in the box of a call."""
+        """The text in the box of a call."""
         given = ", ".join(f"{name}={value_text(x)}" for name, x in call.attributes.items()
                           if type(x) is not Block and name != "likes")
         given = given if len(given) <= SHOWN else given[:SHOWN - 3] + "..."

@@ -4,7 +4,7 @@ from tensorlib.ops.errors import DataDependent
 
 
 class CaptureError(DataDependent):
-    """A function does what no program can be made of. The message names the user's line."""
+    """A function does what a program can't represent. The message names the line of user code."""
 
     __module__ = "tensorlib.program"
 
@@ -16,6 +16,6 @@ class ProgramError(ValueError, RuntimeError):
 
 
 class Busy(RuntimeError):
-    """A machine was to run that is running, on another thread or further up on this one."""
+    """A machine that should run is running already, on another thread or in an outer call."""
 
     __module__ = "tensorlib.program"

@@ -1,7 +1,6 @@
 """Running one call, in Python: simple, and with the bits of eager code.
 
-All values are in one dict by variable: a name stands for one variable in a program, and a block
-that runs again writes its variables again.
+All values are in one dict by variable. A block that runs again overwrites its variables.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +40,7 @@ def run_call(call: OpCall, values: Values) -> None:
 
 
 def add_place(error: Exception, call: OpCall) -> None:
-    """Has an error say which call it came from, the innermost."""
+    """Makes an error name the call that it came from, the innermost one."""
     note = f"program: raised in {call!r}" + (f", {call.line}" if call.line else "")
     if not any(text.startswith("program: raised in") for text in
                getattr(error, "__notes__", ())):
@@ -49,14 +48,14 @@ def add_place(error: Exception, call: OpCall) -> None:
 
 
 def results_of(call: OpCall, values: Values) -> Sequence[Any]:
-    """What the operation of a call gives, as a tuple."""
+    """The results of a call's operation, as a tuple."""
     form, tensors, given = arguments_of(call, lambda x: value_of(x, values))
     assert form.run is not None
     return as_results(form.run(*tensors, **with_wanted(call, form, given)))
 
 
 def arguments_of(call: OpCall, value: Lookup) -> tuple[Form, list[Any], dict[str, Any]]:
-    """What a call is, with the values of its arguments in order, and its attributes by name."""
+    """The form of a call, the values of its arguments in order, and its attributes by name."""
     form = form_of_call(call)
     given = {name: likes_of(x, value) if name == "likes" else mapped(x, value)
              for name, x in call.attributes.items()}
@@ -64,18 +63,18 @@ def arguments_of(call: OpCall, value: Lookup) -> tuple[Form, list[Any], dict[str
 
 
 def with_wanted(call: OpCall, form: Form, given: dict[str, Any]) -> dict[str, Any]:
-    """The attributes of a call; of a backward operation with which of its results are needed."""
+    """The attributes of a call; for a backward operation also which of its results are needed."""
     if form.op is not None and "wanted" in form.attributes:
         given = {**given, "wanted": tuple(x is not None for x in call.outputs)}
     return given
 
 
 def as_results(result: Any) -> Sequence[Any]:
-    """What the function of a call returned, as a tuple."""
+    """The result of a call's function, as a tuple."""
     if isinstance(result, Tensor) or type(result) is Stack:
         return (result,)
     if type(result) is tuple and len(result) == 1 and type(result[0]) is tuple:
-        return result[0]                         # of a sequence, a sequence of gradients
+        return result[0]                         # a sequence has a sequence of gradients
     return tuple(result)
 
 

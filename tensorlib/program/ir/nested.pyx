@@ -1,7 +1,7 @@
-"""Values nested in dicts, tuples, lists and slices, as the arguments of calls are.
+"""Values nested in dicts, tuples, lists and slices, such as the arguments of calls.
 
-Each call is asked many times which variables it reads while a program is made, so this is compiled.
-What is nested too deeply is a RecursionError, as in Python's own functions.
+It is compiled, since programs ask each call many times which variables it reads. Too deep a nesting
+raises RecursionError, as in Python's own functions.
 """
 
 from tensorlib._core.base.recursion cimport enter, leave
@@ -10,13 +10,13 @@ from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.base.dtypes import dtype as DType
 from tensorlib._core.index.keys import Index
 
-cdef object VARIABLE = None          # the class whose instances are looked for
+cdef object VARIABLE = None          # the class Variable
 cdef frozenset CONTAINERS = frozenset((tuple, list, dict, slice))
 cdef char* WHERE = b" in nested arguments"
 
 
 def look_for(type variable):
-    """Says what the class of variables is. (model.py, which is below nobody here, has it.)"""
+    """Sets the class of variables, which model.py, a higher module, defines."""
     global VARIABLE
     VARIABLE = variable
 
@@ -125,10 +125,10 @@ cdef int add_tensors_of(value, list found) except -1:
 
 
 def parts_of(list calls):
-    """The calls, and all that their arguments are made of, one after the other; of variables what
-    they are, too.
+    """The calls and all objects in their arguments as a flat list, with the attributes of
+    variables.
 
-    Where these are the same objects, calls do what they did: what is made for them holds.
+    While these are the same objects, the calls are the same, and what was made for them is valid.
     """
     cdef list found = []
     for call in calls:
@@ -174,7 +174,7 @@ def are_same(list a, list b):
 
 
 def has_type(dict values, type kind):
-    """Whether one of the values of a dict is of a type, and of none that comes from it."""
+    """Whether one of the values of a dict is of a type, and not of a subclass."""
     for value in values.values():
         if type(value) is kind:
             return True
@@ -182,9 +182,9 @@ def has_type(dict values, type kind):
 
 
 def frozen(value):
-    """A key that two arguments share if they are the same, bit by bit.
+    """A key that is equal for arguments that are the same to the bit.
 
-    Raises: TypeError for what has none.
+    Raises: TypeError for values that have no such key.
     """
     return key(value)
 

@@ -9,7 +9,7 @@ class Stack(list[Any]):
 
 
 def flattened(value: Any, found: list[Any]) -> Any:
-    """How a value is nested: None for a tensor, which is added to those found."""
+    """The nesting of a value: None for a tensor, which is added to `found`."""
     if type(value) is Stack:
         return [flattened(x, found) for x in value]
     found.append(value)
@@ -17,10 +17,10 @@ def flattened(value: Any, found: list[Any]) -> Any:
 
 
 def restored(nesting: Any, tensors: Iterator[Any]) -> Any:
-    """The value that is nested so, made of tensors."""
+    """The value with this nesting, made of tensors."""
     return next(tensors) if nesting is None else Stack([restored(x, tensors) for x in nesting])
 
 
 def count(nesting: Any) -> int:
-    """The number of tensors in a value that is nested so."""
+    """The number of tensors in a value with this nesting."""
     return 1 if nesting is None else sum(map(count, nesting))

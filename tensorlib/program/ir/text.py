@@ -8,10 +8,9 @@
         tanh: float32[None, 2] = tanh(matmul)
         mean: float32[] = mean(tanh, dim=None)
 
-A line is one call: what it writes, each with its type where it is defined, then the operation with
-its inputs in order and its attributes by name. `_` is a result that nobody needs. The blocks of a
-call follow it, further to the right, with what they give after `->`. What is too long for a line
-goes on after a comma.
+A line is one call: its outputs, each with its type where it is defined, then the operation with its
+inputs in order and its attributes by name. `_` is an unused result. The blocks of a call follow it,
+indented, with their results after `->`. Long lines are broken after a comma.
 """
 
 import re
@@ -29,7 +28,7 @@ INDENT = "    "
 WIDTH = 96
 # What a line is not cut in, strings and brackets, and what it may be cut at.
 UNCUT = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|[\[\]]|,[ ]""")
-COLUMN = 68                  # where the lines of the user's code stand, if there is room
+COLUMN = 68                  # the column of the lines of user code, if there is room
 
 
 def program_text(program: Any) -> str:
@@ -47,7 +46,7 @@ def program_text(program: Any) -> str:
 
 
 def inputs_text(program: Any) -> str:
-    """What a program is called with, nested as it takes it."""
+    """The arguments of a program, with their nesting."""
     if program.input_structure is None:
         return "(" + ", ".join(x.name for x in program.inputs) + ")"
     arguments = unflatten(program.input_structure, program.input_leaves)
@@ -55,7 +54,7 @@ def inputs_text(program: Any) -> str:
 
 
 def facts(x: Variable, stops: bool) -> str:
-    """What else is to be said of a variable, where it is not as usual."""
+    """The facts about a variable that differ from the default."""
     return (" (stack)" if x.stack else "") + (
         "" if x.stop_gradient == stops else " (no gradient)" if x.stop_gradient else " (gradient)")
 
@@ -81,7 +80,7 @@ def block_lines(block: Block, depth: int) -> Iterator[str]:
 
 
 def inner_lines(name: str, block: Block, depth: int) -> Iterator[str]:
-    """The lines of a block of a call, with what it is given and what it gives."""
+    """The lines of a block of a call, with its inputs and results."""
     bound = ", ".join(f"{x.name}: {typed(x)}{facts(x, False)}" for x in block.inputs)
     back = "" if block.forward is None else f" backward of {block.forward.index}"
     yield from wrapped(f"{name} {block.index}{back}({bound}):", depth)
@@ -120,7 +119,7 @@ def call_text(call: OpCall) -> str:
 
 
 def output_text(call: OpCall, x: Variable | None) -> str:
-    """What a call writes: with its type, unless it is written in place."""
+    """An output of a call, with its type unless it is written in place."""
     if x is None:
         return "_"
     return x.name if call.in_place else f"{x.name}: {typed(x)}{facts(x, False)}"
@@ -170,7 +169,7 @@ def value_text(x: Any) -> str:
 
 
 def unsaid(x: Any) -> str:
-    """What stands for what no text says, and nobody can read again."""
+    """A placeholder for a value that text can't represent, and that can't be parsed."""
     return f"<{type(x).__name__}>"
 
 

@@ -1,7 +1,7 @@
 """Passes: functions from calls to calls, which change what a program costs and not what it gives.
 
-Each takes the calls of a block in order, the variables that are wanted, and those that are given,
-and returns new calls. What is wanted keeps its bits. `program.optimize` runs them on a program and
+Each takes the calls of a block in order, the variables that are wanted, and the inputs, and returns
+new calls. Wanted values keep their bits. `program.optimize` runs them on a program and
 verifies it after each; `compile` runs those that are `enabled`.
 """
 
@@ -18,15 +18,15 @@ from tensorlib.program.passes.simplify import simplified
 PASSES = {"folding": folded, "simplify": simplified, "common": without_common,
           "recompute": recomputed, "dead": without_dead}
 # Which passes run before a replay. "fusion" and "reuse" are of the steps of a machine, not of calls
-# (fusion.pyx, arena.pyx). Folding takes constants for good, which whoever has such a tensor of a
-# captured function may still write into, and "recompute" takes time for memory: both are off.
+# (fusion.pyx, arena.pyx). Folding assumes that constants never change, but user code that has such
+# a tensor may write to it; "recompute" trades time for memory. Both are off.
 enabled = {"folding": False, "simplify": True, "common": True, "recompute": False, "dead": True,
            "fusion": True, "reuse": True}
 
 
 def optimized(calls: Iterable[OpCall], wanted: Iterable[Variable], given: Iterable[Variable],
               flags: dict[str, bool] | None = None) -> list[OpCall]:
-    """The calls after every pass that is enabled, by `flags` or else by those of all."""
+    """The calls after all passes that are enabled, by `flags` or else globally."""
     found, wanted, given = list(calls), list(wanted), list(given)
     flags = enabled if flags is None else flags
     for name, function in PASSES.items():

@@ -1,8 +1,8 @@
-"""Checks before writes: what a call may refuse is asked before anything is changed, if it can be.
+"""Checks before writes: calls that may fail run before anything is changed, if possible.
 
-A replay that fails after it has written has to put back what was there, of which it keeps a copy. A
-cache of keys and values that is written at a position would be copied at each call, since the
-position may be refused.
+A replay that fails after a write has to restore what was there, and so keeps a copy of it. Without
+this pass, a cache of keys and values that is written at a position would be copied at each call,
+since the position may be out of range.
 """
 
 from typing import Any
@@ -14,11 +14,11 @@ from tensorlib.program.passes.facts import changes, is_pure, is_view, may_fail
 
 
 def checks_first(calls: list[OpCall], given: dict[Variable, Any]) -> tuple[list[OpCall], set[int]]:
-    """The calls in an order in which those that may fail, with what they need, come before the
-    first that changes something, unless they depend on that; and the ids of those whose positions
-    are asked for there, so that they do not fail.
+    """The calls in a new order: those that may fail, and what they need, come before the first one
+    with an effect, unless they depend on it. Also the ids of calls whose positions are checked
+    there, so that they can't fail.
 
-    given: where in memory what is given lies.
+    given: the places of the inputs in memory.
     """
     begin = next((i for i, call in enumerate(calls) if changes(call)), len(calls))
     later = calls[begin:]
@@ -62,7 +62,7 @@ def checks_first(calls: list[OpCall], given: dict[Variable, Any]) -> tuple[list[
 
 
 def memory_of_writes(calls: list[OpCall], given: dict[Variable, Any]) -> set[Variable]:
-    """The variables whose memory may be that of something which calls write into."""
+    """The variables that may share memory with something that calls write to."""
     found = {x for call in calls if changes(call)
              for x in set(call.outputs).intersection(call.reads())}
     views = [{next(iter(call.inputs.values())), *call.writes()} for call in calls if is_view(call)]
@@ -78,14 +78,14 @@ def memory_of_writes(calls: list[OpCall], given: dict[Variable, Any]) -> set[Var
 
 
 def is_at_places(call: OpCall) -> bool:
-    """Whether a call reads or writes its input where an index expression picks."""
+    """Whether a call reads or writes its input at an index expression."""
     op = operation(call.type.removesuffix("_"))
     return op is not None and bool(op.key) and op.arguments[0] == "input" and (
         "shape" not in op.attributes)
 
 
 def probe_of(call: OpCall) -> OpCall:
-    """A call that reads where another one reads or writes, and refuses the same positions."""
+    """A call that reads at the same index expression, and so fails for the same positions."""
     x = next(iter(call.inputs.values()))
     made = x.block.new_variable("asked", (None,), x.dtype, stop_gradient=True)
     return OpCall(operations.getitem.name, {"input": x}, (made,),

@@ -1,4 +1,4 @@
-"""Common subexpressions: calls that give what one before them has given."""
+"""Common subexpressions: calls with the result of an earlier call."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +12,7 @@ from tensorlib.program.passes.facts import (
 
 def without_common(calls: Iterable[OpCall], wanted: Iterable[Variable],
                    given: Iterable[Variable]) -> list[OpCall]:
-    """The calls without those that do once more what one before them does on the same values."""
+    """The calls without those that repeat an earlier call on the same values."""
     found, given = list(calls), list(given)
     if writes_its_own(found, given):
         return found
@@ -36,14 +36,14 @@ def without_common(calls: Iterable[OpCall], wanted: Iterable[Variable],
 
 
 class Known:
-    """Calls by what they are of: most are the only one of a type that reads a variable first, so
-    that nothing else of them has to be compared."""
+    """Calls by type and first variable. Most are the only one with theirs, so that nothing else has
+    to be compared."""
 
     def __init__(self) -> None:
         self.calls: dict[Any, dict[Any, OpCall] | OpCall] = {}
 
     def like(self, call: OpCall) -> OpCall | None:
-        """The call that gives the same as this one, which is recorded if there is none."""
+        """An earlier call with the same result, or this call, which is then recorded."""
         place = call.type, next(iter(call.reads()), None)
         others = self.calls.setdefault(place, call)
         if others is call:
@@ -55,7 +55,7 @@ class Known:
         return None if first is call else first
 
     def forget(self, last: set[Variable]) -> None:
-        """Leaves out calls that read or give what may have been written now."""
+        """Forgets calls whose inputs or results may just have been written to."""
         every = [x for y in self.calls.values() for x in (
             (y,) if isinstance(y, OpCall) else y.values())]
         self.calls = {}
@@ -65,7 +65,7 @@ class Known:
 
 
 def key_of(call: OpCall) -> Any:
-    """What two calls share that give the same; None for one that others can't stand for."""
+    """A key that is equal for calls with the same result; None for calls that can't be replaced."""
     try:
         return (call.type, frozen(call.inputs), frozen(call.attributes),
                 tuple(x is None for x in call.outputs))

@@ -1,7 +1,8 @@
-"""Constant folding: what is computed of constants alone is computed once, and is a constant.
+"""Constant folding: a result that depends on constants alone is computed once, and becomes a
+constant.
 
-A constant is made of numbers by the program itself (`Variable.fixed`). Buffers, and what the
-program writes into, are none: they may change from run to run.
+A constant is made of numbers by the program itself (`Variable.fixed`). Buffers, and tensors that
+the program writes to, are not constant, as they may change from run to run.
 """
 
 from collections.abc import Iterable
@@ -12,12 +13,12 @@ from tensorlib.program.ir.interpreter import run_call
 from tensorlib.program.ir.model import OpCall, Variable, variables_in
 from tensorlib.program.passes.facts import is_pure, may_write, pinned, with_inputs
 
-FEW = 4096           # elements: a larger result than this, and than its operands, is not kept
+FEW = 4096         # elements: a result that is larger than this and than its operands is not folded
 
 
 def folded(calls: Iterable[OpCall], wanted: Iterable[Variable],
            given: Iterable[Variable]) -> list[OpCall]:
-    """The calls without those of constants alone, whose results became constants."""
+    """The calls without those on constants alone, whose results became constants."""
     found = list(calls)
     stay = pinned(found, wanted)
     written = {x for call in found if may_write(call)

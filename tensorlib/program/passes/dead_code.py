@@ -8,9 +8,9 @@ from tensorlib.program.passes.facts import has_effect
 
 def without_dead(calls: Iterable[OpCall], wanted: Iterable[Variable],
                  given: Iterable[Variable], effects: bool = True) -> list[OpCall]:
-    """The calls without those of which nothing that is wanted depends.
+    """The calls on which a wanted value depends.
 
-    effects: with those, too, that do something else than to give values.
+    effects: calls with effects are kept, too.
     """
     needed = set(wanted)
     kept = []

@@ -1,7 +1,7 @@
-"""Facts about calls that passes ask for: whether one may be removed, moved or done once for all.
+"""Facts about calls that passes need: whether one may be removed, moved, or done once for all runs.
 
-A variable *lasts* if its memory may be that of what is fed or of what is there from run to run: it
-is given, or may be a view of such. What it holds changes where a call writes.
+A variable *lasts* if its memory exists before a run, or may: it is an input or a persistable
+variable, or may be a view of one. Writes may change its value.
 """
 
 from collections.abc import Container, Iterable
@@ -15,17 +15,17 @@ from tensorlib.program.ir.model import OpCall, Variable, variables_in
 from tensorlib.program.ir.nested import mapped
 
 
-CONTROL = ("cond", "while_loop", "scan")        # what they give has memory of its own
+CONTROL = ("cond", "while_loop", "scan")        # their results have memory of their own
 
 
 class Traits(NamedTuple):
     """What holds for all calls of a type that have no blocks.
 
-    effect: it does more than to give its results, as far as is known: it writes, or it draws
-    numbers. writes: into what was there before it. checks: it refuses some elements. keeps: it
-    leaves tensors among its attributes as they are. pure: it gives the same bits whenever it runs
-    on the same values. elementwise: it is an element-wise operation of the registry. packs: its
-    result, a matrix, is new and lies row by row, whatever the layout of its operands.
+    effect: it does, or may do, more than compute its results: it writes, or draws random numbers.
+    writes: to existing values. checks: it fails for some elements. keeps: it does not write to
+    tensors among its attributes. pure: the same values always give the same bits. elementwise: it
+    is an element-wise operation of the registry. packs: its result, a matrix, is new and row-major,
+    whatever the layout of its operands.
     """
 
     effect: bool
@@ -39,13 +39,13 @@ class Traits(NamedTuple):
 
 @cache
 def traits_of(type: str) -> Traits:
-    """What holds for the calls of a type. Raises: UnknownType."""
+    """The traits of the calls of a type. Raises: UnknownType."""
     form, own, base = form_of(type), registered(type), record_of(type)
     over = type.endswith("_") or type in WRITERS
-    if over or base is None:              # a write, or what only programs have
+    if over or base is None:              # a write, or a type that only programs have
         return Traits(effect=over or form.effect, writes=over or form.writes, checks=False,
                       keeps=False, pure=form.pure, elementwise=False, packs=False)
-    known = base.pure            # else it may do anything
+    known = base.pure            # otherwise it may do anything
     return Traits(effect=not known or own is not None and own.random, writes=not known,
                   checks=own is not None and own.checks_values, keeps=bool(base.key),
                   pure=base.pure and not base.random,
@@ -54,8 +54,8 @@ def traits_of(type: str) -> Traits:
 
 
 def has_effect(call: OpCall) -> bool:
-    """Whether a call does more than to give its results: it writes, also into what it is given to
-    fill, it draws numbers, or it refuses some elements."""
+    """Whether a call does more than compute its results: it writes, also to an argument, it draws
+    random numbers, or it fails for some elements."""
     if call.attributes and (blocks := call.blocks()):
         return any(has_effect(inner) for block in blocks for inner in block.ops)
     traits = traits_of(call.type)
@@ -64,15 +64,15 @@ def has_effect(call: OpCall) -> bool:
 
 
 def changes(call: OpCall) -> bool:
-    """Whether a call changes what was there before it, or draws numbers."""
+    """Whether a call changes existing values, or draws random numbers."""
     if blocks := call.blocks():
         return any(changes(inner) for block in blocks for inner in block.ops)
     return call.type != "check" and traits_of(call.type).effect
 
 
 def may_refuse(call: OpCall) -> bool:
-    """Whether a call that checks elements may refuse some: of integers if it is element-wise, and
-    of the tensors in its index expression if it has one."""
+    """Whether a call that checks elements may fail: for integers if it is element-wise, and for the
+    tensors in its index expression if it has one."""
     traits = traits_of(call.type)
     if traits.elementwise:
         return not any(x is not None and x.dtype.is_floating_point for x in call.outputs)
@@ -80,7 +80,7 @@ def may_refuse(call: OpCall) -> bool:
 
 
 def may_fail(call: OpCall) -> bool:
-    """Whether a call may refuse some elements, or does what nobody knows."""
+    """Whether a call may fail for some elements, or has unknown effects."""
     if blocks := call.blocks():
         return any(may_fail(inner) for block in blocks for inner in block.ops)
     if call.type in WRITERS:
@@ -102,7 +102,8 @@ def fails_before_it_changes(call: OpCall) -> bool:
 
 
 def undone_at_failure(calls: list[OpCall], asked: Container[int] = ()) -> list[OpCall]:
-    """The calls that change something before another one may fail: none of those `asked` before."""
+    """The calls that change something before a later one may fail; those `asked` before can't
+    fail."""
     last = max((i for i, call in enumerate(calls) if may_fail(call) and id(call) not in asked),
                default=-1)
     if last < 0:
@@ -112,14 +113,14 @@ def undone_at_failure(calls: list[OpCall], asked: Container[int] = ()) -> list[O
 
 
 def may_write(call: OpCall) -> bool:
-    """Whether a call may write into what was there before it."""
+    """Whether a call may write to existing values."""
     traits = traits_of(call.type)
     return traits.writes or bool(call.attributes) and (
         bool(call.blocks()) or not traits.keeps and has_tensors(call))
 
 
 def has_tensors(call: OpCall) -> bool:
-    """Whether a call has tensors among its attributes, as a norm its statistics."""
+    """Whether a call has tensors among its attributes, such as the statistics of a norm."""
     attributes = call.attributes
     if len(attributes) == 1 and "likes" in attributes:
         return False
@@ -127,7 +128,7 @@ def has_tensors(call: OpCall) -> bool:
 
 
 def is_pure(call: OpCall) -> bool:
-    """Whether a call gives the same bits whenever it runs on the same values, and does no more."""
+    """Whether a call has no effect, and the same values always give the same bits."""
     traits = traits_of(call.type)
     return traits.pure and not traits.effect and not may_write(call)
 
@@ -138,15 +139,15 @@ def is_elementwise(call: OpCall) -> bool:
 
 
 def writes_its_own(calls: Iterable[OpCall], given: Iterable[Variable]) -> bool:
-    """Whether a call writes in place into what the program made: then no two values are one."""
+    """Whether a call writes to a value that the program made. Then no two values may be merged."""
     known = set(given)
     return any(x not in known for call in calls
                if call.in_place or call.type in WRITERS for x in call.writes())
 
 
 def pinned(calls: Iterable[OpCall], wanted: Iterable[Variable]) -> set[Variable]:
-    """The variables that must stay as they are: what is wanted, what becomes a gradient, and what
-    blocks read."""
+    """The variables that must not be replaced: wanted ones, those that become a `.grad`, and those
+    that blocks read."""
     found = set(wanted)
     for call in calls:
         if call.attributes and call.blocks() or form_of_call(call).effect:
@@ -156,7 +157,7 @@ def pinned(calls: Iterable[OpCall], wanted: Iterable[Variable]) -> set[Variable]
 
 def lasting(calls: Iterable[OpCall], given: Iterable[Variable],
             others: bool = True) -> set[Variable]:
-    """The variables that last: what is given, `others` that have a value, and views of these."""
+    """The variables that last: the inputs, `others` that have a value, and views of these."""
     found = set(given)
     for call in calls:
         traits = traits_of(call.type)
@@ -171,7 +172,7 @@ def lasting(calls: Iterable[OpCall], given: Iterable[Variable],
 
 
 def is_view(call: OpCall) -> bool:
-    """Whether what a call gives may have the memory of its first input."""
+    """Whether the result of a call may share the memory of its first input."""
     if call.in_place or call.blocks() or len(call.outputs) != 1:
         return False
     op = form_of_call(call).op
@@ -179,13 +180,13 @@ def is_view(call: OpCall) -> bool:
 
 
 def alike(x: Variable, y: Variable) -> bool:
-    """Whether two variables are alike in all but their values."""
+    """Whether two variables are alike except for their values."""
     return (x.dtype is y.dtype and x.shape == y.shape and x.stack == y.stack
             and x.stop_gradient == y.stop_gradient)
 
 
 def values_read(call: OpCall) -> list[Variable]:
-    """The variables of which a call needs the values, not the shapes alone."""
+    """The variables whose values, and not only shapes, a call needs."""
     blocks = call.blocks()
     if "likes" not in call.attributes and not blocks:
         return call.reads()
@@ -200,7 +201,7 @@ def values_read(call: OpCall) -> list[Variable]:
 
 
 def with_inputs(call: OpCall, replaced: dict[Variable, Variable]) -> OpCall:
-    """A call that reads other variables in the place of some."""
+    """A call with some of its variables replaced by others."""
     if not replaced or replaced.keys().isdisjoint(call.reads()) or call.blocks():
         return call
 

@@ -1,8 +1,8 @@
-"""Computing again what is cheap: element-wise results that the backward part would keep.
+"""Rematerialisation: element-wise results are recomputed, and not kept for the backward part.
 
-A result that is read soon and then, much later, once more, is computed a second time there, if what
-it is computed of is at hand then, or can be computed again as well. So of `gelu(x)` only `x` is
-kept, and of ten lines of arithmetic on `x` too.
+A result that is read soon, and much later once more, is computed a second time there, if its
+operands are available then or can be recomputed as well. So only `x` is kept for `gelu(x)`, and for
+ten lines of arithmetic on `x`, too.
 """
 
 from collections.abc import Iterable
@@ -12,14 +12,14 @@ from tensorlib.program.passes.facts import (
     is_elementwise, is_pure, lasting, may_write, pinned, values_read, with_inputs, writes_its_own,
 )
 
-FAR = 6              # calls between two readers from which on a value is computed again
-LARGE = 1024         # elements of a value that is worth it
-MOST = 16            # values that are computed again for one
+FAR = 6              # calls between two reads from which on a value is recomputed
+LARGE = 1024         # elements from which on a value is worth it
+MOST = 16            # values that may be recomputed for one
 
 
 def recomputed(calls: Iterable[OpCall], wanted: Iterable[Variable],
                given: Iterable[Variable]) -> list[OpCall]:
-    """The calls, with some element-wise ones twice, so that less is kept for the backward part."""
+    """The calls, with some element-wise ones done twice, so that fewer values are kept."""
     return recomputed_parts((), calls, wanted, given)[1]
 
 
@@ -27,8 +27,8 @@ def recomputed_parts(forward: Iterable[OpCall], backward: Iterable[OpCall],
                      wanted: Iterable[Variable],
                      given: Iterable[Variable]) -> tuple[list[OpCall], list[OpCall],
                                                          dict[Variable, Variable]]:
-    """`recomputed` of two lists of calls that run one after the other; what is computed again, with
-    its second name."""
+    """`recomputed` for two consecutive lists of calls; and the recomputed variables, each with its
+    second variable."""
     first, given = list(forward), list(given)
     found = [*first, *backward]
     if writes_its_own(found, given):
@@ -42,24 +42,24 @@ def recomputed_parts(forward: Iterable[OpCall], backward: Iterable[OpCall],
 
 
 class Again:
-    """What is computed again, and before which call."""
+    """The values that are recomputed, and before which calls."""
 
     def __init__(self, calls: list[OpCall], stay: set[Variable], last: set[Variable]):
         self.calls, self.lasting = calls, last
         self.writes = [i for i, call in enumerate(calls) if may_write(call)]
         self.readers: dict[Variable, list[int]] = {}
-        self.makers: dict[Variable, int] = {}       # the calls that can be done again
+        self.makers: dict[Variable, int] = {}       # the calls that can be repeated
         for i, call in enumerate(calls):
             for x in dict.fromkeys(values_read(call)):
                 self.readers.setdefault(x, []).append(i)
             if is_elementwise(call) and is_pure(call) and call.outputs[0] not in stay:
                 self.makers[call.outputs[0]] = i
-        self.places: dict[Variable, int] = {}       # of values that are computed again
+        self.places: dict[Variable, int] = {}       # where values are recomputed
         self.at: dict[int, dict[Variable, None]] = {}       # those before each call, in order
         self.copies: dict[Variable, Variable] = {}
 
     def consider(self, y: Variable) -> None:
-        """Has a value computed again, if it is read long after it was made, and can be then."""
+        """Recomputes a value, if it is read long after it was made and can be recomputed there."""
         far = self.far_reader(y)
         if far is None:
             return
@@ -73,7 +73,7 @@ class Again:
             self.at.setdefault(far, {})[x] = None
 
     def far_reader(self, y: Variable) -> int | None:
-        """The first reader of a value after a long time in which nobody reads it."""
+        """The first call that reads a value after a long time without a read."""
         places = self.readers.get(y, [])
         for before, place in zip(places, places[1:]):
             if place - before > FAR:
@@ -81,7 +81,8 @@ class Again:
         return None
 
     def needed(self, y: Variable, far: int) -> dict[Variable, None] | None:
-        """What is computed again, in order, so that `y` is at hand at a call; None if it can't be.
+        """What must be recomputed, in order, for `y` to be available at a call; None if it can't
+        be.
         """
         found: dict[Variable, None] = {}
 
@@ -98,7 +99,7 @@ class Again:
         return found if visit(y, True) else None
 
     def is_at_hand(self, x: Variable, far: int) -> bool:
-        """Whether a value is there at a call without more ado, as it was when it was read first."""
+        """Whether a value still exists at a call, unchanged since its first read."""
         readers, place = self.readers[x], self.places.get(x, len(self.calls))
         if place <= far:
             return True
@@ -107,8 +108,8 @@ class Again:
         return any(far <= reader < place for reader in readers)
 
     def rewritten(self, begin: int, end: int) -> list[OpCall]:
-        """Some of the calls, with those that are done again, whose results later calls read. From
-        the first call on."""
+        """The calls [begin, end), with the repeated ones inserted, whose results later calls read.
+        Ranges must be asked for in order."""
         result = []
         for i in range(begin, end):
             for y in self.at.get(i, ()):

@@ -1,4 +1,4 @@
-"""Algebra that keeps the bits: calls that give one of their operands, and views of views.
+"""Algebra that keeps the bits: calls whose result is an operand, and views of views.
 
 `x * 1`, `x / 1` and `x - 0` are `x`, also for -0.0 and NaN; `x + 0` is not, since -0.0 + 0 is 0.0,
 but `x + -0.0` is. Two transposes that undo each other are none. A reshape of a reshape is one. All
@@ -16,15 +16,16 @@ from tensorlib.program.passes.facts import (
     alike, lasting, may_write, pinned, traits_of, with_inputs, writes_its_own,
 )
 
-# The variable whose value a call gives again, or None; for the call and what is known so far.
+# Given what is known so far, and a call: the variable whose value its result has, or None.
 Rule = Callable[["Simplifier", OpCall, Variable], Variable | None]
 RULES: dict[str, Rule] = {}            # by the names of operations
-OF_VIEWS: set[str] = set()             # those whose calls give a view, so that no layout matters
+OF_VIEWS: set[str] = set()        # operations that return views, so that the layout does not matter
 RESHAPE = operations.reshape.name
 
 
 def simplifies(*given: Any, view: bool = False) -> Callable[[Rule], Rule]:
-    """Makes a function the one that finds what calls of operations give again.
+    """Decorates the function that finds the operand that is the result of calls of these
+    operations.
 
     It takes what is known of the values so far, the call and its result.
     """
@@ -38,7 +39,7 @@ def simplifies(*given: Any, view: bool = False) -> Callable[[Rule], Rule]:
 
 def simplified(calls: Iterable[OpCall], wanted: Iterable[Variable],
                given: Iterable[Variable]) -> list[OpCall]:
-    """The calls without those that give what was there, bit by bit and in the same layout."""
+    """The calls without those whose result exists already, with the same bits and layout."""
     found, given = list(calls), list(given)
     if not any(map(has_rule, found)) or writes_its_own(found, given):
         return found
@@ -63,7 +64,7 @@ def simplified(calls: Iterable[OpCall], wanted: Iterable[Variable],
 
 
 def has_rule(call: OpCall) -> bool:
-    """Whether a call may give what was there."""
+    """Whether the result of a call may exist already."""
     return call.type in RULES or beside_neutral(call) is not None
 
 
@@ -72,21 +73,21 @@ class Simplifier:
 
     def __init__(self) -> None:
         self.made: dict[Variable, OpCall] = {}       # the one call that writes a variable
-        self.packed: set[Variable] = set()           # that lie row by row, without gaps
+        self.packed: set[Variable] = set()           # row-major and without gaps
         self.dense: set[Variable] = set()            # laid out as an element-wise result of them
 
     def operand(self, call: OpCall, y: Variable) -> Variable | None:
-        """The variable whose value a call gives again, as `y`; None where it gives another one."""
+        """The variable that has the value of `y`, the result of a call; or None."""
         rule = RULES.get(call.type)
         return beside_neutral(call) if rule is None else rule(self, call, y)
 
     def maker(self, call: OpCall, x: Variable) -> OpCall | None:
-        """The call of the same type that made `x`; None where another one did."""
+        """The call that made `x`, if it is of the same type; else None."""
         before = self.made.get(x)
         return before if before is not None and before.type == call.type else None
 
     def shorter(self, call: OpCall) -> OpCall:
-        """A reshape of a reshape as one, where the memory lies row by row."""
+        """A reshape of a reshape as one, if the memory is row-major."""
         if call.type != RESHAPE:
             return call
         x = call.inputs.get("input")
@@ -115,7 +116,7 @@ class Simplifier:
 # ---- neutral numbers -----------------------------------------------------------------------------
 
 def beside_neutral(call: OpCall) -> Variable | None:
-    """The variable beside a number that changes nothing; None where there is none."""
+    """The variable beside a neutral number; None if there is none."""
     known = NEUTRAL.get(call.type)
     if known is None or call.attributes or len(call.inputs) != 2:
         return None
@@ -149,11 +150,11 @@ NEUTRAL = {name_of(operations.mul): (is_one, True), name_of(operations.div): (is
            name_of(operations.sub): (is_zero, False)}
 
 
-# ---- what is as it was ---------------------------------------------------------------------------
+# ---- calls without an effect ---------------------------------------------------------------------
 
 @simplifies(operations.to)
 def cast(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
-    """Of what has the dtype already."""
+    """A cast to the same dtype."""
     x = first(call)
     same = x is not None and set(call.attributes) == {"dtype"}
     return x if same and call.attributes["dtype"] is x.dtype else None
@@ -161,19 +162,19 @@ def cast(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
 
 @simplifies(operations.clone)
 def copy(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
-    """Of what lies row by row."""
+    """A copy of a row-major value."""
     x = first(call)
     return x if x in work.packed and not call.attributes else None
 
 
 @simplifies(operations.reshape, view=True)
 def reshaped(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
-    """Of what lies row by row, to the same sizes."""
+    """A reshape of a row-major value to the same sizes."""
     x = first(call)
     return x if x is not None and x in work.packed and y.shape == x.shape else None
 
 
-# ---- one call after another ----------------------------------------------------------------------
+# ---- two calls in sequence -----------------------------------------------------------------------
 
 @simplifies(operations.abs, operations.relu, operations.floor, operations.ceil, operations.trunc,
             operations.round, operations.sign)
@@ -186,8 +187,7 @@ def idempotent(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
 
 def undone(work: Simplifier, call: OpCall,
            undoes: Callable[[dict[str, Any], dict[str, Any]], bool]) -> Variable | None:
-    """What the call before one of the same type was given, if one undoes the other by their
-    attributes."""
+    """The operand of the previous call of the same type, if the two cancel by their attributes."""
     x = first(call)
     before = None if x is None else work.maker(call, x)
     if before is None:
@@ -198,7 +198,7 @@ def undone(work: Simplifier, call: OpCall,
 
 @simplifies(operations.neg, operations.logical_not, operations.bitwise_not)
 def involution(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
-    """Twice is nothing."""
+    """Twice cancels."""
     return undone(work, call, lambda before, after: not before and not after)
 
 
@@ -207,14 +207,14 @@ simplifies(operations.t, view=True)(involution)
 
 @simplifies(operations.transpose, view=True)
 def transposed(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
-    """Of the same two dims."""
+    """A transposition of the same two dims cancels."""
     return undone(work, call, lambda before, after: (
         sorted(before.values()) == sorted(after.values())))
 
 
 @simplifies(operations.permute, view=True)
 def permuted(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
-    """By an order and the one that undoes it."""
+    """A permutation and its inverse cancel."""
     def undoes(before: dict[str, Any], after: dict[str, Any]) -> bool:
         dims, again = before.get("dims"), after.get("dims")
         return type(dims) is type(again) is tuple and len(dims) == len(again) and all(
@@ -229,7 +229,7 @@ def first(call: OpCall) -> Variable | None:
 
 
 def given(call: OpCall) -> dict[str, Any]:
-    """The attributes of a call, also those that are as by default."""
+    """The attributes of a call, including defaults."""
     op = form_of_call(call).op
     assert op is not None
     return {**dict(zip(op.attributes, op.defaults)), **call.attributes}

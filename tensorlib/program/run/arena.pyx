@@ -1,9 +1,8 @@
 """Memory planning: which values of a planned program share a place in the arena.
 
-A step that works element by element writes over an operand that nobody reads afterwards. What is
-given to the caller is new in each run; before it is written, its memory holds values of which the
-last is read by then. All else lies in one arena. Values share a place there that are not needed at
-one time.
+An element-wise step writes over an operand that is not read afterwards. Results of the program get
+new memory in each run, which holds other values until the result is written. All other values are
+in one arena, where values with disjoint lifetimes share a place.
 """
 
 from cpython.object cimport PyObject
@@ -14,13 +13,14 @@ from tensorlib._core.tensor.tensor cimport Tensor, same_shape
 from tensorlib.program.run.steps cimport ARENA, CALLED, HOSTED, LOOP, NEW, PROGRAM, Root, Step
 
 cdef enum:
-    LARGE = 4096             # bytes: smaller values take their places in turn, and host none
+    LARGE = 4096             # bytes: smaller values are placed one by one, and host no others
 
 
 # ---- values in place of their operands -----------------------------------------------------------
 
 cdef int reuse(list steps, dict root_of) except -1:
-    """Has each element-wise step write over an operand, where nobody reads that afterwards."""
+    """Makes each element-wise step write over an operand that is not read afterwards, if there is
+    one."""
     cdef Step step
     cdef Root out, root
     cdef Py_ssize_t i
@@ -38,7 +38,7 @@ cdef int reuse(list steps, dict root_of) except -1:
 
 
 cdef Root operand_of(Step step, Root out, Py_ssize_t i, dict root_of):
-    """The operand that a step may write over, the youngest; None where there is none."""
+    """The newest operand that a step may write over, or None."""
     cdef Root found = None, root
     cdef Tensor x
     for x in step.tensors:
@@ -65,16 +65,16 @@ cdef bint all_lie_as(Tensor out, Tensor x, list tensors) except -1:
 # ---- places --------------------------------------------------------------------------------------
 
 cdef inline Py_ssize_t size_of(Root root) noexcept:
-    """The bytes that a value takes, in whole lines."""
+    """The bytes that a value takes, in whole cache lines."""
     return max((root.meta.nbytes + LINE - 1) // LINE * LINE, <Py_ssize_t>LINE)
 
 
 cdef tuple arrange(list roots):
     """The bytes of the arena, and those it would take if no values shared a place.
 
-    The large values are placed first, from the largest on: each in the memory of a new value, if it
-    is read for the last time before that is written, else in the first gap of the arena. The small
-    ones lie after them.
+    Large values are placed first, the largest one first: in the memory of a program's result, if
+    they are last read before that is written, or else in the first gap of the arena. Small ones
+    follow.
     """
     cdef list hosts = [], large = [], small = [], placed = []
     cdef Root root, host
@@ -104,9 +104,9 @@ cdef tuple arrange(list roots):
 
 cdef Py_ssize_t arrange_small(list small, Py_ssize_t end) except -1:
     """Puts small values after `end`, each in a place of its size that is free by then, or in a new
-    one; where the last place ends.
+    one. Returns where the last place ends.
 
-    A loop of a thousand steps keeps as many values, so none of them looks at all others.
+    No value is compared with all others, as a loop of a thousand steps keeps as many.
     """
     cdef list free = [[] for _ in range(LARGE // LINE + 1)], over = sorted(small, key=last_of)
     cdef Py_ssize_t i = 0, lines
@@ -143,8 +143,8 @@ cdef Py_ssize_t end_of(Root root) noexcept:
 
 
 cdef Root host_of(Root root, list hosts):
-    """The first new value that is written after a value was read for the last time, and has room
-    for it, which it takes there; None where there is none."""
+    """The first result that is written after the last read of a value and has room for it, which is
+    taken; or None."""
     cdef Root host
     for host in hosts:
         if host.first > root.last and put_in(host.guests, root, size_of(host)) >= 0:
@@ -153,7 +153,7 @@ cdef Root host_of(Root root, list hosts):
 
 
 cdef Py_ssize_t put_in(list placed, Root root, Py_ssize_t room) except -2:
-    """Puts a value in the first gap among those that are needed while it is; its place.
+    """Puts a value in the first gap among values with overlapping lifetimes; returns its place.
 
     -1 where it would end after `room` bytes, if that is not negative.
     """
@@ -176,10 +176,10 @@ cdef Py_ssize_t put_in(list placed, Root root, Py_ssize_t room) except -2:
     return place
 
 
-# ---- where views lie -----------------------------------------------------------------------------
+# ---- views of inputs -----------------------------------------------------------------------------
 
 cdef dict numbered(list roots, list fed_roots):
-    """By the address of a root, the number of the first that is fed there; below 0 for others."""
+    """For the address of each root the index of its first input; negative for other roots."""
     cdef Py_ssize_t i
     cdef dict found = {id(root): -1 - i for i, root in enumerate(roots)}
     for i in range(len(fed_roots) - 1, -1, -1):
@@ -188,15 +188,15 @@ cdef dict numbered(list roots, list fed_roots):
 
 
 cdef tuple place_of(Tensor x, Py_ssize_t number, list fed):
-    """The number of what is fed whose memory an output lies in, below 0 for other memory; how many
-    bytes it lies after that, and its strides. Asked before memory is planned."""
+    """The index of the input whose memory an output shares, negative for other memory; its offset
+    from that in bytes, and its strides. For use before memory is planned."""
     cdef char* start = x.storage.data if number < 0 else (<Tensor>fed[number]).data_pointer
     return number, x.data_pointer - start, [x.steps[d] for d in range(x.ndim_)]
 
 
 cdef list reaches(list fed, list fed_roots):
-    """What is fed of which a view reaches beyond it: its number, and how many bytes the views begin
-    and end after it."""
+    """The inputs beyond which a view reaches: their indices, and how many bytes after them the
+    views begin and end."""
     cdef Py_ssize_t i, low, high, first, last
     cdef Tensor x, y
     cdef list found = []
@@ -205,7 +205,7 @@ cdef list reaches(list fed, list fed_roots):
         low, high = extent(x)
         first, last = low, high
         for y in (<Root>fed_roots[i]).members:
-            if y.numel_:                  # what is empty begins anywhere
+            if y.numel_:                  # an empty view may begin anywhere
                 first = min(first, extent(y)[0] + (y.data_pointer - x.data_pointer))
                 last = max(last, extent(y)[1] + (y.data_pointer - x.data_pointer))
         if first < low or last > high:
@@ -214,7 +214,7 @@ cdef list reaches(list fed, list fed_roots):
 
 
 cdef bint has_room(list beyond, tuple given) except -1:
-    """Whether the memory of what is given reaches as far as the views of it."""
+    """Whether the memory of the inputs reaches as far as the views of them."""
     cdef Py_ssize_t i, first, last
     cdef Tensor x
     for i, first, last in beyond:

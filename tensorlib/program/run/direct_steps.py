@@ -1,4 +1,4 @@
-"""Operations, and functions, that the executor runs by a step of its own, without a call of them.
+"""Operations and functions that the executor runs as steps of its own, without a call in Python.
 
 The steps run the same loops, so that the bits are the same.
 """
@@ -22,7 +22,7 @@ Dims = int | tuple[int, ...] | list[int] | None
 # ---- operations ----------------------------------------------------------------------------------
 
 def direct_step(*given: Any) -> Callable[[Any], Any]:
-    """Makes a function of the machine and the tensors the one that leaves an operation's steps."""
+    """Decorates the function of a machine and tensors that records an operation's steps."""
     def declare(step: Any) -> Any:
         STEPS.update((name_of(operation), step) for operation in given)
         return step
@@ -34,7 +34,7 @@ direct_step(operations.linear_with_bias)(Machine.linear)
 
 
 def step_of(machine: Machine, op: Op, inputs: tuple[Any, ...]) -> Tensor | None:
-    """What an operation gives in a rehearsal, after its steps were recorded, or None."""
+    """The result of an operation in a rehearsal, after its steps were recorded; or None."""
     if op.elementwise:
         return machine.elementwise(op, inputs)
     step = STEPS.get(op.name)
@@ -101,7 +101,7 @@ KNOWN: dict[Any, Callable[..., Tensor | None]] = {
 
 def result_of(machine: Machine, function: Any, args: tuple[Any, ...],
               kwargs: dict[str, Any]) -> Tensor | None:
-    """What a function gives in a rehearsal, after its steps were recorded, or None."""
+    """The result of a function in a rehearsal, after its steps were recorded; or None."""
     known = KNOWN.get(function)
     if known is None:
         return None

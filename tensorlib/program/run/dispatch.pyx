@@ -24,20 +24,20 @@ cdef enum:
 
 STANCES = {"default": CAPTURING, "force_eager": EAGER, "eager_on_recompile": EAGER_IF_NEW,
            "fail_on_recompile": REFUSED_IF_NEW}
-cdef int stance = CAPTURING  # what calls do for which there is no replay, or all, in this process
-UNDONE = object()            # no result: the replay failed, and changed nothing
+cdef int stance = CAPTURING  # what calls without a replay do, or all calls, in this process
+UNDONE = object()            # instead of a result: the replay failed, and changed nothing
 
 
 @cython.binding(False)            # methods check their `self`
 cdef class Way:
-    """How calls of one kind run. replay: what replays them; None where they run eagerly.
+    """How calls of one kind run.
 
-    machine: what the replay has run, where there is no graph to note and no control flow, else
-    None. places: of each leaf of the result, its place among what is replayed; -1 for what is as in
-    `leaves`. inference: the results were made in inference mode. why: why it has no replay.
-    parts: what runs the function in parts then, if it can be taken apart. views: see `views_in`.
-    undo: gives the state before a run, which is put back where the run fails; None where a run that
-    fails has changed nothing, or what the function would have changed.
+    replay: the replay; None if they run eagerly. machine: that of the replay, if there is no graph
+    and no control flow, else None. places: for each leaf of the result its index in the results of
+    the replay; -1 for one that is in `leaves`. inference: the results are made in inference mode.
+    why: why there is no replay. parts: the function in parts, if it can be split. views: see
+    `views_in`. undo: a function that saves the state before a run, which is restored if the run
+    fails; None if a failing run has changed nothing, or just what the function would have.
     """
 
     cdef readonly Signature kind
@@ -69,7 +69,7 @@ cdef class Way:
         return self.replay is not None and not self.replay.outdone
 
     cpdef object run(self, tuple tensors):
-        """What a call gives; UNDONE where it fails, as the function itself has to do then."""
+        """The result of a call; UNDONE if it fails, so that the function runs, and fails itself."""
         cdef list found, leaves
         cdef Py_ssize_t i
         cdef int64_t before = first_version()[0]
@@ -105,8 +105,8 @@ cdef class Way:
 
 
 cdef class BaseOf:
-    """What a result without a graph is a view of, and how it was made: what is `given`, or another
-    result, by its place, or a temporary of the call, which each run has a tensor for."""
+    """The base of a result without a graph that is a view: an input or another result, by its
+    index, or a temporary tensor of the call, which each run makes anew."""
 
     cdef Py_ssize_t place, given, result
     cdef Py_ssize_t number                   # of a temporary, of which others are views too
@@ -115,7 +115,7 @@ cdef class BaseOf:
     cdef Py_ssize_t offset                   # and how far it lies before the result
 
     cdef Tensor found(self, Tensor x, tuple given, list results, dict made):
-        """The tensor in a run that gave `x`; None where its memory is not there."""
+        """The base in a run that returned `x`; None if its memory does not exist."""
         cdef char* data = x.data_pointer - self.offset
         cdef Tensor like = self.like
         if self.given >= 0:
@@ -132,8 +132,8 @@ cdef class BaseOf:
 
 
 def views_in(list slots, list found, tuple given):
-    """For each result that is a view, what it is a view of; not for those with a graph that are
-    views of temporaries, whose history nobody can see."""
+    """The base of each result that is a view; except for views of temporaries with a graph, whose
+    history is not observable."""
     cdef list views = []
     cdef dict numbers = {}
     cdef Tensor x, y
@@ -172,7 +172,7 @@ cdef int note_views(list views, list found, tuple given) except -1:
     cdef dict made = {}
     for base in views:
         x = found[base.place]
-        if x.base_ is None or x.origin == IN_FUNCTION:      # which a node says of its own results
+        if x.base_ is None or x.origin == IN_FUNCTION:      # the node did that for its results
             other = base.found(x, given, found, made)
             if other is not None and other is not x:
                 leave_family(x)
@@ -182,14 +182,14 @@ cdef int note_views(list views, list found, tuple given) except -1:
 
 
 cdef class Dispatcher:
-    """A function that replays what it did. Its class adds `_capture`, for calls of a new kind,
-    and `_checked`, which compares."""
+    """A function whose calls are replayed. Subclasses add `_capture`, for calls of a new kind, and
+    `_checked`, which compares replays with eager calls."""
 
     cdef public object _f
     cdef public list _entries             # the last way first
     cdef public bint _eager
-    cdef public object _apart             # what runs in parts whatever is of no kind yet, or None
-    cdef public Py_ssize_t _check         # each how many replays the function runs too; 0 for none
+    cdef public object _apart           # the function in parts, for calls of no known kind, or None
+    cdef public Py_ssize_t _check         # replays between two that are compared; 0: none are
     cdef public Py_ssize_t _replays       # since it last did
 
     def __call__(self, *args, **kwargs):
@@ -235,7 +235,8 @@ cdef class Dispatcher:
 
 
 def take_stance(str name):
-    """Sets what calls of compiled functions do, by a name of `STANCES`; returns the one before."""
+    """Sets what calls of compiled functions do, by a name of `STANCES`; returns the previous
+    one."""
     global stance
     before = next(each for each, number in STANCES.items() if number == stance)
     stance = STANCES[name]
@@ -243,8 +244,8 @@ def take_stance(str name):
 
 
 cdef class Chooser:
-    """Calls what `_choice()` of its class gives, with no frame of Python in between, which a
-    warning would count."""
+    """Calls what `_choice()` of its class returns, without a Python frame in between, which would
+    shift the lines of warnings."""
 
     def __call__(self, *args, **kwargs):
         return self._choice()(*args, **kwargs)

@@ -5,15 +5,15 @@ from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib.program.run.steps cimport Kind, Root, Step
 
 cdef class Machine:
-    cdef list lies                   # where the outputs lie
-    cdef readonly list beyond        # of what is fed: how far views of it reach
+    cdef list lies                   # the places of the outputs
+    cdef readonly list beyond        # the inputs beyond which views reach, and how far
     cdef list constants, steps, roots, fed, fed_roots, outputs, puts, dropped, passing
-    cdef dict root_of                # by the id of the storage of the rehearsal
+    cdef dict root_of                # by the id of a storage in the rehearsal
     cdef Storage arena
     cdef readonly Py_ssize_t arena_bytes, unshared_bytes
     cdef bint busy, before, fuses, reuses, has_effect
-    cdef Py_ssize_t unchanging       # how many steps come before the first that changes something
-    cdef list active                 # the steps that are performed
+    cdef Py_ssize_t unchanging       # how many steps come before the first with an effect
+    cdef list active                 # the steps that are not fused into others
     cdef Root root(self, Tensor x)
     cdef Step step(self, Kind kind, list inputs, Tensor out)
     cdef int reads(self, Tensor x) except -1

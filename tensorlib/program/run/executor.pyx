@@ -1,14 +1,14 @@
 """Running a planned program: steps on tensors that were made once, in one arena.
 
 A `Machine` is made by a rehearsal: the calls of a program run one after the other on tensors
-without memory, and each leaves a step behind. The tensors of the rehearsal are those that the steps
-work on. When the machine runs, they are given memory: what is fed and what lasts has its own, what
-a step computes lies in the arena, in which those share a place that are not needed at one time, and
-what the program gives is new. A view of a value is a tensor over its memory, and takes no step.
+without memory, and each records a step. The steps work on the tensors of the rehearsal, which get
+memory when the machine runs: inputs and persistable values have their own, results of steps are in
+the arena, where values with disjoint lifetimes share a place, and results of the program get new
+memory. A view is a tensor over the memory of its base, and needs no step.
 
-Steps of the common operations (a loop over elements, a tile program, a matrix product) know their
-kernel, and run it where the tensors lie: the same kernel on the same layouts as an eager run, hence
-the same bits. All others call the operation's function.
+Steps of common operations (a loop over elements, a tile program, a matrix product) call their
+kernel directly: the same kernel on the same layouts as an eager run, hence the same bits. Other
+steps call the operation's function.
 """
 
 cimport cython
@@ -49,7 +49,7 @@ cdef TileProgram addition = TileProgram(2, [("add", (0, 1))])
 
 
 class Mismatch(RuntimeError):
-    """A machine was fed a tensor that is laid out in another way than in its rehearsal."""
+    """A machine got an input with another layout than in its rehearsal."""
 
     __module__ = "tensorlib.program"
 
@@ -58,7 +58,7 @@ class Mismatch(RuntimeError):
 
 @cython.binding(False)            # methods check their `self`
 cdef class Machine:
-    """Steps and the memory that they work in. Made by a rehearsal, under `with machine:`."""
+    """Steps, and the memory that they work on. Made by a rehearsal, under `with machine:`."""
 
     def __cinit__(self, bint fuses=True, bint reuses=True):
         self.fuses, self.reuses, self.constants = fuses, reuses, []
@@ -75,7 +75,7 @@ cdef class Machine:
     # ---- the rehearsal
 
     cdef Root root(self, Tensor x):
-        """The root of a tensor of the rehearsal; a new one is of what a function returned."""
+        """The root of a tensor of the rehearsal; a new one for a function's result."""
         cdef Root root = self.root_of.get(<size_t><PyObject*>x.storage)
         if root is None:
             root = Root.__new__(Root)
@@ -87,9 +87,9 @@ cdef class Machine:
         return root
 
     def feed(self, Tensor like, bint lasts=False):
-        """A tensor of the rehearsal for one that is given to each run, laid out as `like`.
+        """A tensor of the rehearsal for an input with the layout of `like`.
 
-        lasts: it is there between the runs as well.
+        lasts: it exists between the runs, too.
         """
         cdef Tensor x = like_on_meta(like)
         cdef Root root = self.root(x)
@@ -130,7 +130,7 @@ cdef class Machine:
         return 0
 
     cdef Root require(self, Tensor x):
-        """The root of what a step reads; None for a constant, which has memory of its own."""
+        """The root of an operand of a step; None for a constant, which has memory of its own."""
         cdef Root root = self.root_of.get(<size_t><PyObject*>x.storage)
         if root is None and is_meta(x):
             raise RuntimeError("no step of the rehearsal makes this tensor")
@@ -153,7 +153,7 @@ cdef class Machine:
         if not isinstance(result, Tensor):
             return None
         out = result
-        program_for(op, given, promoted)      # refuses what has no loop
+        program_for(op, given, promoted)      # raises if there is no loop
         if op.to_float and KIND[promoted] < FLOAT_KIND:
             promoted = default_float()
         promoted = promoted if has_own_loop(op, given, promoted) else compute_dtype(promoted)
@@ -161,12 +161,12 @@ cdef class Machine:
         return out
 
     cdef int tiles(self, TileProgram tiles, list tensors, int dtype, Tensor out) except -1:
-        """A step of a tile program for inputs of a dtype."""
+        """Records a step that runs a tile program for inputs of a dtype."""
         return set_tiles(self.step(PROGRAM, tensors, out), tiles, dtype)
 
     def gradient(self, source, Op op, int i, Tensor g):
-        """The gradient of input `i` of a call, before it is fitted to that; or the function, with
-        its arguments, that gives it (-1: of all inputs); None where the backward operation must."""
+        """The gradient of input `i` of a call (-1: of all), not yet of its shape; or a function for
+        it, with its arguments; None if the backward operation is needed."""
         cdef Rule rule = <Rule>op.rules[max(i, 0)]
         cdef tuple values
         if rule is None or rule.joint != (i < 0) or rule.kind == ZERO:
@@ -176,17 +176,17 @@ cdef class Machine:
         values = arguments(rule, op, source, g, False)
         if some_complex((g, *values)) or any([dtype.is_complex for _, dtype in (
                 source.facts if i < 0 else source.facts[i:i + 1])]):
-            return None                  # a sweep conjugates what goes in and what comes out
+            return None                  # a sweep conjugates gradients before and after the rule
         if rule.kind == FORMULA:
             return self.formula(rule, values, g)
         return rule.function, values
 
     def has_joint_rule(self, Op op):
-        """Whether one call of the backward operation gives the gradients of all inputs."""
+        """Whether one rule computes the gradients of all inputs."""
         return op.rules[0] is not None and (<Rule>op.rules[0]).joint
 
     cdef Tensor formula(self, Rule rule, tuple values, Tensor g):
-        """The gradient by an element-wise rule, of which `values` are what it names."""
+        """The gradient by an element-wise rule; values: those that the rule names."""
         cdef Tensor out = new_like(g, g.type) if g.packed else new_arranged_as(g, g.type)
         cdef list tensors = [g]
         cdef int i
@@ -227,14 +227,13 @@ cdef class Machine:
         return out
 
     def copied(self, Tensor x, Tensor like):
-        """The elements of `x`, cast and broadcast, in new memory that is laid out as `like`."""
+        """The elements of `x`, cast and broadcast, in new memory with the layout of `like`."""
         cdef Tensor out = new_arranged_as(like, like.type)
         self.step(COPY, [x], out)
         return out
 
     def summed(self, Tensor x, dim, Tensor like, bint mean):
-        """The sum or mean of `x` over dims (None: all), laid out as `like`; None where a call must
-        do it."""
+        """The sum or mean of `x` over dims, laid out as `like`; None where a call must do it."""
         cdef int reduced[MAX_NDIM]
         cdef Py_ssize_t sizes[5]
         cdef Tensor out
@@ -262,7 +261,7 @@ cdef class Machine:
         del self.roots[<Py_ssize_t>mark[1]:]
 
     def knows(self, tuple tensors):
-        """Whether the memory of each of these tensors of the rehearsal is that of a value."""
+        """Whether the memory of each of these tensors belongs to a value of the rehearsal."""
         cdef Tensor x
         for x in tensors:
             if <size_t><PyObject*>x.storage not in self.root_of:
@@ -270,15 +269,16 @@ cdef class Machine:
         return True
 
     def call(self, function, tuple args, dict kwargs, tuple read, bint effect, bint atomic=False):
-        """What a function gives in the rehearsal, as a tuple; no step is needed where all of it is
-        views of what is there. read: the tensors that it is given. effect: it does more. atomic:
-        where it fails it has changed nothing."""
+        """The results of a function in the rehearsal; views of existing values need no step.
+
+        read: its tensor arguments. effect: it does more than compute results. atomic: if it fails
+        it has changed nothing."""
         cdef tuple results
         cdef list roots = []
         cdef Step step
         cdef bint fresh = False
         cdef Tensor x
-        for x in read:                        # a result that is a view of it would make it known
+        for x in read:                   # otherwise a result that is a view of it would have a root
             self.require(x)
         results = as_tuple(PyObject_Call(function, args, kwargs))
         for value in results:
@@ -298,8 +298,8 @@ cdef class Machine:
         return results
 
     def call_unseen(self, function, tuple args, dict kwargs, tuple read, tuple results):
-        """The same of a function that reads elements, which a rehearsal does not have. Each run
-        gives what is laid out as `results` of the rehearsal, None for what is not needed."""
+        """The same for a function that reads elements, which a rehearsal does not have. Its results
+        have the layouts of `results`; None for those that are not needed."""
         cdef Step step = Step.__new__(Step)
         step.kind, step.function, step.args, step.kwargs = CALL, function, args, kwargs
         step.roots, step.results = [None if x is None else self.root(x) for x in results], results
@@ -310,7 +310,7 @@ cdef class Machine:
         return results
 
     def effect(self, function, tuple args):
-        """A function that each run calls for what it does; the rehearsal does not."""
+        """Records a function that each run, but not the rehearsal, calls for its effect."""
         cdef Step step = Step.__new__(Step)
         step.kind, step.function, step.args, step.kwargs = CALL, function, args, {}
         step.roots, step.results, step.changes = [], (), True
@@ -318,7 +318,7 @@ cdef class Machine:
         self.has_effect = True
 
     def put_grad(self, Tensor param, Tensor grad=None, strides=None):
-        """Makes a value, or None, the `.grad` of a parameter; strides: those of the eager one."""
+        """Records that a value, or None, becomes a parameter's `.grad`. strides: the eager ones."""
         cdef Step step = self.step(PUT_GRAD, [] if grad is None else [grad], None)
         step.held, step.out, step.changes = param, grad, True
         step.like = grad if grad is not None and grad.stride() == strides else param
@@ -326,13 +326,13 @@ cdef class Machine:
             self.has_effect = True
             return
         self.puts.append(len(self.steps) - 1)
-        if not self.has_effect:          # nobody reads the gradient that it has before a run
+        if not self.has_effect:          # the gradient from before the run is not read
             self.dropped.append(param)
 
     # ---- planning
 
     def finish(self, tuple outputs):
-        """Ends the rehearsal. `outputs`: what a run returns."""
+        """Ends the rehearsal. outputs: what a run returns."""
         cdef Root root
         cdef Tensor x
         cdef Step step
@@ -372,7 +372,7 @@ cdef class Machine:
                 self.passing.append(root)
 
     cdef int give_out(self, Root root, list given) except -1:
-        """Records that a value is given to the caller, who may change it."""
+        """Records that a value is returned to the caller, who may change it."""
         root.last = len(self.steps)
         if root.source == ARENA:
             root.source = NEW
@@ -380,13 +380,13 @@ cdef class Machine:
         return 0
 
     cdef Step performed_from(self, Py_ssize_t i):
-        """The first step from `i` on that no other one does."""
+        """The first step from `i` on that is not fused into another one."""
         while (<Step>self.steps[i]).kind == FUSED:
             i += 1
         return <Step>self.steps[i]
 
     cdef int open_arena(self) except -1:
-        """Allocates the arena, and puts its values there."""
+        """Allocates the arena, and places its values."""
         cdef Root root
         cdef Tensor x
         self.arena = allocate_whole(self.arena_bytes)
@@ -398,19 +398,19 @@ cdef class Machine:
         return 0
 
     def places(self):
-        """Where each output lies: see `place_of` in arena.pyx."""
+        """The place of each output: see `place_of` in arena.pyx."""
         return list(self.lies)
 
     # ---- running
 
     @property
     def is_running(self):
-        """Whether a run is under way, on this or another thread."""
+        """Whether it is running, on this or another thread."""
         return self.busy
 
     def describe(self):
-        """What each step is: "loop", "tiles", "product", "copy", "sum", "put_grad", or the function
-        that it calls."""
+        """The kind of each step: "loop", "tiles", "product", "copy", "sum", "put_grad", or the
+        function that it calls."""
         cdef Step step
         cdef list found = []
         for step in self.active:
@@ -422,7 +422,7 @@ cdef class Machine:
         return len(self.active)
 
     cpdef bint fits(self, tuple given) except -1:
-        """Whether tensors are laid out as those of the rehearsal."""
+        """Whether tensors have the layouts of the inputs in the rehearsal."""
         cdef Py_ssize_t i
         if len(given) != len(self.fed):
             return False
@@ -432,12 +432,12 @@ cdef class Machine:
         return True
 
     def __call__(self, tuple given):
-        """The outputs, as a list, for the tensors that are fed. Raises: Mismatch."""
+        """The outputs, as a list, for these inputs. Raises: Mismatch."""
         return self.run(given)
 
     cpdef list run(self, tuple given, bint retries=False):
-        """What a call gives; None where it fails before it has changed anything, and the caller
-        `retries` the run in another way, which fails as an eager call does."""
+        """The outputs; None if it fails before it has changed anything, and the caller `retries` in
+        another way, which fails as an eager call does."""
         cdef Root root
         cdef Step step
         cdef Tensor x, y
@@ -453,7 +453,7 @@ cdef class Machine:
             if retries:
                 return None
             raise Busy("program: this machine is running")
-        mode().grad = False              # functions that steps call do as in a sweep without graph
+        mode().grad = False              # as in a sweep that does not record
         try:
             if self.arena is None:
                 self.open_arena()
@@ -461,7 +461,7 @@ cdef class Machine:
                 x = <Tensor>given[i]
                 root = <Root>self.fed_roots[i]
                 root.give(x.data_pointer - root.origin, x.storage)
-            for x in self.dropped:       # as the function does before anything of it can fail
+            for x in self.dropped:       # as the function does before anything can fail
                 set_gradient(x, None)
             for step in self.active:
                 if step.born is not None:
@@ -484,7 +484,7 @@ cdef class Machine:
             set_to(&self.busy, False)
 
     cdef Tensor output(self, Tensor x, tuple given):
-        """What is returned for an output: what was fed, or a tensor over the memory of a value."""
+        """The tensor to return for an output: an input, or a new one over the memory of a value."""
         cdef Py_ssize_t i
         for i in range(len(self.fed)):
             if self.fed[i] is x:
@@ -493,7 +493,7 @@ cdef class Machine:
 
 
 cdef list with_root(list roots, Root root):
-    """A list of roots with one more; None is an empty one, as most are."""
+    """A list of roots with one more; None stands for an empty list."""
     roots = [] if roots is None else roots
     roots.append(root)
     return roots

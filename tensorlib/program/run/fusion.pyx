@@ -1,11 +1,11 @@
 """Chains of element-wise steps as one tile program: each value stays in the L1 cache.
 
-A step joins the one before it where it alone reads that one's result, and both work element by
-element in one dtype. The loops are the same, in the same order, so the bits stay.
+A step is fused with the one before it if only it reads that one's result, and both are element-wise
+in one dtype. The loops are the same, in the same order, so the bits stay.
 
-What fits in the L1 cache is left as it is, since a step writes over its operand (arena.pyx), and
-has no tile to begin. Of 16,384 float32 a chain of five steps took 4.3 us as a tile program and 5.2
-one after the other, of 200,000 60 and 97.
+Values that fit the L1 cache are not fused, since their steps write over operands (arena.pyx), and
+have no overhead for tiles. A chain of five steps on 16,384 float32 took 4.3 us as a tile program
+and 5.2 as single steps, on 200,000 60 and 97.
 """
 
 cimport cython
@@ -26,17 +26,17 @@ from tensorlib._core.tensor.numbers import item
 
 cdef enum:
     FEW = 512                # elements of one tile
-    MANY = 1 << 15           # bytes that do not stay in the L1 cache beside others
-    CONSTANTS = 64           # the slots of a chain: inputs begin at 0, constants here,
-    RESULTS = 128            # and results of loops here
+    MANY = 1 << 15           # bytes from which on a value does not stay in the L1 cache
+    CONSTANTS = 64           # the slots of a chain: inputs from 0 on, constants from here on,
+    RESULTS = 128            # and results of loops from here on
 
 
 cdef int fuse(list steps, dict root_of) except -1:
-    """Joins steps that follow each other. A step that another one does becomes FUSED."""
+    """Fuses consecutive steps. A step that is run by another one becomes FUSED."""
     cdef Chain chain = None
     cdef Step step
     cdef Py_ssize_t i
-    cdef dict programs = {}              # layers that are alike have one
+    cdef dict programs = {}              # shared by equal layers
     for i, step in enumerate(steps):
         if chain is not None and is_plain(step) and may_join(chain, step, i, root_of) and (
                 chain.add(step, chain.last.out)):
@@ -60,11 +60,11 @@ cdef class Chain:
 
     cdef list inputs, constants, loops
     cdef Step last
-    cdef Py_ssize_t at, result           # the number of the last one, and the slot of its result
+    cdef Py_ssize_t at, result           # the index of the last step, and the slot of its result
     cdef bint joined
 
     cdef bint add(self, Step step, Tensor before) except -1:
-        """Adds the loops of a step, where they have room. before: the result of the chain so far.
+        """Adds the loops of a step, if there is room. before: the result of the chain so far.
 
         Numbers become constants.
         """
@@ -91,16 +91,16 @@ cdef class Chain:
         return True
 
     cdef int move_to(self, Step step, Py_ssize_t i, dict root_of) except -1:
-        """Has a step, whose loops were added, do what the last one did."""
+        """Makes a step, whose loops were added, the last one of the chain."""
         cdef Root root = root_of[<size_t><PyObject*>self.last.out.storage]
         if root.first == self.at and self.last.out.storage is not step.out.storage:
-            root.source = GONE            # its elements are in tiles alone
+            root.source = GONE            # its elements exist only in tiles
         self.last.kind = FUSED
         self.last, self.at, self.joined = step, i, True
         return 0
 
     cdef int end(self, dict root_of, dict programs) except -1:
-        """Gives the last step the program of all."""
+        """Gives the last step the program of the chain."""
         cdef Tensor x
         cdef Root root
         cdef Py_ssize_t k
@@ -123,13 +123,13 @@ cdef class Chain:
 
 
 cdef bint is_plain(Step step) noexcept:
-    """Whether a step works element by element in one floating dtype, which its result has."""
+    """Whether a step is element-wise in one floating dtype, which is also that of its result."""
     cdef const TileLoops* program
     cdef Tensor x
     cdef int i
     if step.kind != LOOP and step.kind != PROGRAM or not step.out.packed:
         return False
-    if KIND[step.dtype] == COMPLEX_KIND:      # whose numbers are no constants of a program
+    if KIND[step.dtype] == COMPLEX_KIND:      # programs have no complex constants
         return False
     program = step.program
     for i in range(program.n_inputs + program.n_constants + program.n_steps):
@@ -142,7 +142,7 @@ cdef bint is_plain(Step step) noexcept:
 
 
 cdef bint may_join(Chain chain, Step step, Py_ssize_t i, dict root_of) except -1:
-    """Whether a step may do what the ones before it do, of which it alone reads the result."""
+    """Whether a step may be added to a chain: it must be the only reader of the chain's result."""
     cdef Tensor before = chain.last.out, x
     cdef Root root = root_of[<size_t><PyObject*>before.storage]
     cdef bint reads = False
@@ -158,7 +158,7 @@ cdef bint may_join(Chain chain, Step step, Py_ssize_t i, dict root_of) except -1
 
 
 cdef Py_ssize_t place_of(list tensors, Tensor x) except -1:
-    """The place of a tensor in a list, to which it is added if it is not there."""
+    """The index of a tensor in a list, to which it is added if it is missing."""
     cdef Py_ssize_t i
     for i in range(len(tensors)):
         if tensors[i] is x:
@@ -168,7 +168,7 @@ cdef Py_ssize_t place_of(list tensors, Tensor x) except -1:
 
 
 cdef Py_ssize_t place_in(list constants, value) except -1:
-    """The place of a number in a list, to which it is added if it is not there, bit by bit."""
+    """The index of a number, by its bits, in a list, to which it is added if it is missing."""
     cdef Py_ssize_t i
     cdef double number = value, other
     for i in range(len(constants)):

@@ -1,7 +1,8 @@
-"""Planning: makes a program a `Machine` (executor.pyx), which runs without Python between steps.
+"""Planning: turns a program into a `Machine` (executor.pyx), which runs without Python between
+steps.
 
-Each call of the program is rehearsed on tensors without memory. What a call becomes is decided
-here, by its type: a step of the machine that knows its kernel, or a call of the function.
+Each call of the program is rehearsed on tensors without memory. Here its type decides whether it
+becomes a step with a kernel of its own, or a step that calls the operation's function.
 """
 
 from collections.abc import Iterable
@@ -33,15 +34,16 @@ BASIC = (int, slice, type(None), type(...))       # parts of an index expression
 
 
 class Unplanned(Exception):
-    """A program that no machine can run: the interpreter does. The message says why."""
+    """A program that no machine can run, and that the interpreter runs instead. The message says
+    why."""
 
 
 def plan(calls: Iterable[OpCall], fed: dict[Variable, Tensor],
          outputs: Iterable[Variable]) -> Machine:
-    """The machine that runs `calls`, and gives `outputs`.
+    """The machine that runs `calls` and returns `outputs`.
 
-    fed: the variables that each run is given, in order, with tensors that are laid out as theirs
-    will be: inputs, and what lasts from run to run. Raises: Unplanned.
+    fed: the variables that each run is given, in order: inputs, and persistable ones; each with a
+    tensor that has the layout of its values. Raises: Unplanned.
     """
     with Machine(enabled["fusion"], enabled["reuse"]) as machine, no_grad():
         values = {x: machine.feed(like, x.persistable) for x, like in fed.items()}
@@ -55,18 +57,19 @@ def plan(calls: Iterable[OpCall], fed: dict[Variable, Tensor],
 
 
 class Rehearsal:
-    """One call, as it leaves its steps in a machine and its results among the values."""
+    """The rehearsal of one call, which records its steps in a machine, and its results in the
+    values."""
 
     def __init__(self, machine: Machine, values: dict[Variable, Any], call: OpCall):
         self.machine, self.values, self.call = machine, values, call
 
     def value(self, x: Variable) -> Any:
-        """The tensor of the rehearsal that a variable is."""
+        """The tensor of a variable in the rehearsal."""
         found = self.values.get(x)
         if found is None:
             if not x.fixed or x.value is None:
                 raise Unplanned(f"{self.call!r}: {x.name} has no value")
-            found = self.values[x] = self.machine.constant(x.value)       # of a pass
+            found = self.values[x] = self.machine.constant(x.value)       # made by a pass
         return found
 
     def run(self) -> None:
@@ -83,7 +86,7 @@ class Rehearsal:
                 self.set_grad(param, grad)
             self.machine.effect(take_step, (call.attributes["optimizer"],))
             return
-        if call.type == "check":             # of elements, which a rehearsal does not have
+        if call.type == "check":             # it needs elements, which a rehearsal does not have
             values = self.value(call.inputs["values"])
             self.machine.call_unseen(
                 form_of_call(call).run, (values,), call.attributes, (values,), ())
@@ -98,7 +101,7 @@ class Rehearsal:
                 self.values[x] = result
 
     def parse_index(self, inputs: tuple[Any, ...], given: dict[str, Any]) -> None:
-        """Has an index expression of ints and slices parsed for all runs."""
+        """Parses an index expression of ints and slices, once for all runs."""
         index = given["index"]
         parts = index if type(index) is tuple else (index,)
         if is_indexed(self.call.type) and all(type(x) in BASIC for x in parts) and (
@@ -106,23 +109,23 @@ class Rehearsal:
             given["index"] = parsed(index, inputs, given)
 
     def set_grad(self, param: Variable, grad: Any, strides: Any = None) -> None:
-        """A gradient that a parameter is given, or None. strides: those of the eager one."""
+        """Sets the gradient of a parameter, or None. strides: those of the eager one."""
         if param.value is None:
             raise Unplanned(f"{self.call!r}: {param.name} has no value to keep a gradient")
         self.machine.put_grad(param.value, None if grad is None else self.value(grad), strides)
 
-    # ---- what gives the results
+    # ---- ways to compute the results
 
     def results(self, form: Form, inputs: tuple[Any, ...],
                 given: dict[str, Any]) -> tuple[Any, ...]:
-        """The results of the call: by steps that know their kernel, else by the operation's forward
-        function, else by a call as the interpreter makes it. Raises: Unplanned."""
+        """The results of the call: by steps with kernels, else by the operation's forward function,
+        else by a call as in the interpreter. Raises: Unplanned."""
         why: Exception | None = None
         for way in (self.by_steps, self.by_forward, self.by_call, self.unseen):
             mark = self.machine.mark()
             try:
                 found = way(form, inputs, given)
-            except Exception as error:        # there are no elements: what fails here may run there
+            except Exception as error:        # it may fail here for want of elements only
                 found, why = None, error
             if found is not None and self.are_results(found):
                 return found
@@ -130,7 +133,7 @@ class Rehearsal:
         raise Unplanned(f"{self.call!r}, {self.call.line}: {why}")
 
     def are_results(self, found: tuple[Any, ...]) -> bool:
-        """Whether there is a tensor of its dtype for each variable that the call writes."""
+        """Whether each output variable has a tensor of its dtype."""
         if len(found) < len(self.call.outputs):
             return False
         for x, value in zip(self.call.outputs, found):
@@ -140,7 +143,7 @@ class Rehearsal:
 
     def by_steps(self, form: Form, inputs: tuple[Any, ...],
                  given: dict[str, Any]) -> tuple[Any, ...] | None:
-        """The results by steps that know their kernel."""
+        """The results by steps with kernels of their own."""
         call, op, found = self.call, form.op, None
         if call.type.endswith("_gradient"):
             base = operation(call.type.removesuffix("_gradient"))
@@ -163,7 +166,7 @@ class Rehearsal:
 
     def by_call(self, form: Form, inputs: tuple[Any, ...],
                 given: dict[str, Any]) -> tuple[Any, ...] | None:
-        """The results by the call that the interpreter makes."""
+        """The results by a call as in the interpreter."""
         plain = getattr(form.run, "as_it_stands", None)
         if plain is not None and type(given["index"]) is not Index:
             return self.call_of(plain, (*inputs, given["index"]), {}, inputs)
@@ -171,9 +174,9 @@ class Rehearsal:
 
     def unseen(self, form: Form, inputs: tuple[Any, ...],
                given: dict[str, Any]) -> tuple[Any, ...] | None:
-        """The results of an operation that reads elements. Those of a backward operation are
-        like its inputs, and contiguous as its rules say; others are as they were in the capture,
-        where they lie in one way only."""
+        """The results of an operation that reads elements. Those of a backward operation are like
+        its inputs, and contiguous if its rules say so; others are as in the capture, if their
+        layout is certain."""
         op, outputs = form.op, self.call.outputs
         if self.call.type.endswith("_gradient") and "likes" in given:
             rules = registry[self.call.type.removesuffix("_gradient")].rules
@@ -197,7 +200,7 @@ class Rehearsal:
 
     def call_of(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
                 inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The results of a function of the tensors `inputs`, which is called in each run."""
+        """The results of a function of the tensors `inputs` that each run calls."""
         read = tensors_in((inputs, args, kwargs))
         effect = changes(self.call)
         known = None if effect else result_of(self.machine, function, args, kwargs)
@@ -213,7 +216,7 @@ class Rehearsal:
 
     def gradients(self, form: Form, base: Op, inputs: tuple[Any, ...],
                   given: dict[str, Any]) -> tuple[Any, ...] | None:
-        """The results of a backward operation, rule by rule as far as rules are known."""
+        """The results of a backward operation, rule by rule where there are steps for them."""
         values = dict(zip(form.arguments, as_operands(inputs)))
         g = values[f"grad_{base.outputs[0]}"]
         facts = given.get("likes")
@@ -260,30 +263,31 @@ class Rehearsal:
 
 
 def parsing(function: Any, place: int, given: dict[str, Any], *values: Any) -> Any:
-    """What a rule gives for an index expression, at a place among its values, that each run parses.
+    """The result of a rule with an index expression, at a place among its values, that each run
+    parses.
     """
     index = parsed(values[place], (), given)
     return function(*values[:place], index, *values[place + 1:])
 
 
-# ---- functions as what they are made of ----------------------------------------------------------
+# ---- functions as their parts --------------------------------------------------------------------
 
 class Closed(Exception):
-    """A function does what has no step."""
+    """A function does something for which there is no step."""
 
 
 class Opening(Capture):
-    """A capture of a function of the library in a rehearsal: each operation leaves its steps."""
+    """A capture of a function of the library in a rehearsal: each operation records its steps."""
 
     def __init__(self, machine: Machine):
         self.machine = machine
 
     def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What an operation gives, after its steps were recorded."""
+        """The result of an operation, after its steps were recorded."""
         if op.random or kwargs.get("out") is not None:
             raise Closed
         if not self.machine.knows(tensors_in((args, kwargs))):
-            raise Closed              # elements that were made up where there are none
+            raise Closed              # the elements of the rehearsal are made up
         if op.linearity == "composite" or op.returns is not Tensor or op.key:
             return NotImplemented
         tensors = args[:len(op.arguments)]
@@ -303,8 +307,8 @@ class Opening(Capture):
         return found
 
     def leaving(self, *asked: Any, **options: Any) -> None:
-        """Elements are asked for, which a rehearsal does not have; or a tensor is written, or a
-        function of the user runs."""
+        """Raises: Closed, where elements are read, which a rehearsal does not have, a tensor is
+        written, or user code runs."""
         raise Closed
 
     write = sweep = function = composed = checked = leaving
@@ -312,15 +316,15 @@ class Opening(Capture):
 
 def opened(machine: Machine, function: Any, args: tuple[Any, ...],
            kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
-    """The results of a function, as the steps of the operations that it is made of.
+    """The results of a function, as steps of the operations that it consists of.
 
-    None where it is made of none, or does what has no step.
+    None if it consists of none, or does something for which there is no step.
     """
     mark = machine.mark()
     try:
         with unseen(), Opening(machine):
             result = function(*args, **kwargs)
-    except Exception:                         # what fails without elements may run with them
+    except Exception:                         # it may fail for want of elements only
         result = None
     results = result if type(result) is tuple else (result,)
     if result is None or not all(
@@ -330,6 +334,6 @@ def opened(machine: Machine, function: Any, args: tuple[Any, ...],
     return results
 
 
-take_step = methodcaller("step")       # has an optimiser change its parameters by their gradients
+take_step = methodcaller("step")       # runs the step of an optimiser
 
 

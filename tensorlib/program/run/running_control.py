@@ -20,12 +20,12 @@ Run = Callable[[Any], None]
 
 
 def is_of_gradient(call: OpCall) -> bool:
-    """Whether control flow is the gradient of control flow, whose results lie as they come."""
+    """Whether control flow is the gradient of control flow, whose results may have any layout."""
     return "gradient" in call.attributes or "reverse" in call.attributes
 
 
 def run_control(call: OpCall, values: dict[Variable, Any], run: Run) -> list[Any]:
-    """The results of a call with blocks, which `run` runs on the values by variable."""
+    """The results of a call with blocks, which `run` runs on the values."""
     def value(x: Any) -> Any:
         return value_of(x, values) if type(x) is Variable else x
 
@@ -45,10 +45,10 @@ def run_control(call: OpCall, values: dict[Variable, Any], run: Run) -> list[Any
 
 
 def owned(results: list[Any], began: int, packed: bool) -> list[Any]:
-    """The results of control flow, with copies of tensors that were there before the epoch, of
-    those that share memory, and, if they are to be packed, of those that do not lie row by row.
+    """The results of control flow, with copies of tensors from before the epoch, of those that
+    share memory, and, if `packed`, of those that are not row-major.
 
-    So nobody need know before a run which branch it takes to know how its results lie in memory.
+    So the layouts of results do not depend on the branch that a run takes.
     """
     found: list[Any] = []
     seen: set[int] = set()
@@ -75,8 +75,8 @@ def lies_row_by_row(x: Tensor) -> bool:
 
 
 def entered(x: Any) -> Any:
-    """What a loop's step begins with, in the place of what it carries: the gradients of its uses in
-    the step are summed by themselves, as in the backward part of a program."""
+    """The value with which a loop's step begins, in place of a loop variable. The gradients of its
+    uses in the step are summed separately, as in the backward part of a program."""
     return x.view_as(x) if isinstance(x, Tensor) and x.requires_grad and is_grad_enabled() else x
 
 
@@ -89,7 +89,7 @@ def truth(name: str, pred: Any) -> bool:
 
 
 def run_cond(call: OpCall, value: Lookup, run: Run) -> list[Any]:
-    """What the block of the predicate gives."""
+    """The results of the block that the predicate selects."""
     taken = truth("cond", value(call.inputs["pred"]))
     block = call.attributes["true_block" if taken else "false_block"]
     run(block)
@@ -97,7 +97,7 @@ def run_cond(call: OpCall, value: Lookup, run: Run) -> list[Any]:
 
 
 def run_while(call: OpCall, values: dict[Variable, Any], value: Lookup, run: Run) -> list[Any]:
-    """What the loop variables are in the end, and the stacks that are kept."""
+    """The final values of the loop variables, and the stacks that are kept."""
     cond, body = call.attributes["cond_block"], call.attributes["body_block"]
     carried = [value(x) for x in call.inputs["init"]]
     count, first = len(carried), value(call.inputs["init"][0])
@@ -117,7 +117,7 @@ def run_while(call: OpCall, values: dict[Variable, Any], value: Lookup, run: Run
 
 
 def run_scan(call: OpCall, values: dict[Variable, Any], value: Lookup, run: Run) -> list[Any]:
-    """What is carried in the end, then what each step gave, stacked or as stacks."""
+    """The last carry, then the results of all steps, stacked or as stacks."""
     body = call.attributes["sub_block"]
     carried = [value(x) for x in call.inputs["init"]]
     sequences = [value(x) for x in call.inputs["xs"]]

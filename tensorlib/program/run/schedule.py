@@ -1,8 +1,8 @@
 """Running a program call by call: a schedule is made once, with the last use of each value.
 
-A `Line` is a call whose arguments were looked up in advance. It says which values nobody reads
-after it. All that a program runs for some variables is its `Lines`, which hold as long as its calls
-stay as they are.
+A `Line` is a call whose arguments were looked up in advance; it says which values are not read
+after it. The `Lines` of a program are all that it runs for some variables, and are valid while its
+calls stay the same.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,11 +16,12 @@ from tensorlib.program.ir.model import Block, OpCall, Variable, variables_in
 from tensorlib.program.ir.nested import are_same, parts_of
 from tensorlib.program.run.running_control import run_control
 
-MOST_KEPT = 8               # sets of wanted variables of a program whose lines are kept
+MOST_KEPT = 8               # sets of wanted variables for which the lines of a program are kept
 
 
 class Values(dict[Variable, Any]):
-    """The values of a run by variable; of what lasts, and was not written yet, that of before."""
+    """The values of a run by variable; a persistable one that was not written yet has its earlier
+    value."""
 
     def __missing__(self, x: Variable) -> Any:
         return value_of(x, {})
@@ -29,8 +30,8 @@ class Values(dict[Variable, Any]):
 class Line:
     """A call that is ready to run.
 
-    run: a function of the values. out: the one variable that it writes, None where there are other
-    `outputs`. drops: whose values nobody reads afterwards.
+    run: a function of the values. out: its only output, or None if there are other `outputs`.
+    drops: the variables that are not read afterwards.
     """
 
     __slots__ = ("call", "run", "out", "outputs", "drops")
@@ -44,7 +45,8 @@ class Line:
 class Lines:
     """Calls that are ready to run for the `wanted` variables, which keep their values.
 
-    inputs: what is among the values before they run. parts: what they were made of.
+    inputs: the variables that have values before they run. parts: the objects that they were made
+    from.
     """
 
     def __init__(self, calls: list[OpCall], inputs: Iterable[Variable],
@@ -77,7 +79,8 @@ class Lines:
             call, values, lambda block: self.run(self.blocks[block], values))
 
     def __call__(self, feed: Mapping[Variable, Any], wanted: Iterable[Any]) -> list[Any]:
-        """What is wanted after all calls ran; what is no variable as it is."""
+        """The wanted values after all calls ran; items that are no variables are returned as they
+        are."""
         values = Values(feed)
         with no_grad():
             self.run(self.first, values)
