@@ -55,7 +55,8 @@ def elementwise_tangent(op, source, tangents):
 
 def declared_tangent(op, source, tangents):
     """By the operation's own forward-mode rule."""
-    return rules.tangent(source, op, filled(source, tangents))
+    found = rules.tangent(source, op, filled(source, tangents))
+    return found if isinstance(found, tuple) else fitted(found, source)
 
 
 def function_tangent(op, node, tangents):

@@ -65,6 +65,8 @@ def test_polynomials(name):
     degrees = [[-1], [0], [1], [4], [9]]
     assert (found := compared(name, "float64", [points], degrees)) is None, found
     assert function(tl, name)(tl.tensor([1, 2]), tl.tensor([2, 3])).dtype is tl.float32
+    for dtype in ("bool", "uint8", "int8"):
+        assert (found := compared(name, dtype, [[0], [1]], [[0, 1]])) is None, found
     x = tl.rand(3, dtype=tl.float64, requires_grad=True)
     assert tl.autograd.gradcheck(lambda x: function(tl, name)(x, 4), x)
     assert tl.autograd.gradcheck(lambda x: function(tl, name)(x, tl.tensor([0, 1, 5])), x)

@@ -140,8 +140,7 @@ def polynomial(name, input, n, first, following, factor=1):
     first: that of degree 1. following: that of degree k + 1, given k, x times a factor and the two
     before.
     """
-    if not input.is_floating_point():
-        input = input.to(get_default_dtype())
+    input = floating(input)
     x = input.float() if input.itemsize == 2 else input
     if not isinstance(n, Tensor):
         n = degree(name, plain_number(name, "n", n))
@@ -160,6 +159,11 @@ def polynomial(name, input, n, first, following, factor=1):
         if k < last:
             before, now = now, following(k, times, now, before)
     return found.to(input.dtype)
+
+
+def floating(x):
+    """Numbers of the default dtype for integers, which have no room for what is computed."""
+    return x if x.is_floating_point() else x.to(get_default_dtype())
 
 
 def degree(name, n):
@@ -217,7 +221,7 @@ def chebyshev_polynomial_w(input: Tensor, n):
 def shifted(function):
     """A polynomial of 2 x - 1, for x from 0 to 1."""
     def of_shifted(input: Tensor, n):
-        return function(2 * input - 1, n)
+        return function(2 * floating(input) - 1, n)
     of_shifted.__name__ = of_shifted.__qualname__ = f"shifted_{function.__name__}"
     of_shifted.__doc__ = f"`{function.__name__}` of 2 * input - 1, for elements from 0 to 1."
     reference = getattr(references, function.__name__.replace("_polynomial", ""))
