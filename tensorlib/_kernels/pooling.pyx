@@ -29,6 +29,7 @@ cdef enum:
     TOGETHER = 4096  # elements of planes that are looked at together
     TAPS = 1024      # elements of a window up to which windows are looked at together
     MOST = 32        # elements of a row of a window up to which windows are looked at together
+    LEAST_ROWS = 4   # of a window that has its elements alone, for which its rows go together first
     ROW = 2048       # elements of a row of a plane, with its padding, that are looked at together
 
 cdef Py_ssize_t FARTHEST = 0x7FFFFFFF            # place that int32 has
@@ -200,7 +201,7 @@ cdef void max_rows(const floating* x, floating* y, const Window* w,
     cdef Py_ssize_t most = (<Py_ssize_t>ROW - wide) // w.stride[2] + 1
     cdef const floating* source
     cdef const floating* before
-    if are_apart(w):
+    if w.kernel[0] * w.kernel[1] < LEAST_ROWS and are_apart(w):
         max_pool(x, y, NULL, w, planes)
         return
     while begin < w.out[2]:
