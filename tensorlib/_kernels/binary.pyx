@@ -407,6 +407,16 @@ cdef void left_shift_run(const uint8_t* x, const uint8_t* by, uint8_t* y,
         y[i] = moved if places < 8 else 0
 
 
+cdef void right_shift_run(const uint8_t* x, const uint8_t* by, uint8_t* y,
+                          Py_ssize_t n) noexcept nogil:
+    """y := x >> by, in the numbers of 16 bits that vectors shift"""
+    cdef Py_ssize_t i
+    cdef uint16_t wide, places
+    for i in range(n):
+        wide, places = x[i], by[i]
+        y[i] = <uint8_t>(wide >> (places if places < 8 else 8))
+
+
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     return rows_for(FLOATS, [
@@ -452,7 +462,7 @@ def table():
              <size_t>&heaviside_run[uint64_t]),
     ], 2) + rows_for(("uint8", "int8"), [
         ("bitwise_left_shift", <size_t>&left_shift_run, <size_t>&left_shift_run),
-    ], 2) + [row for sign in ("", "u") for row in rows_for(
+    ], 2) + rows_for(("uint8",), [("bitwise_right_shift", <size_t>&right_shift_run)], 2) + [row for sign in ("", "u") for row in rows_for(
         (sign + "int8", sign + "int16", sign + "int32", sign + "int64"), [
             ("pow", <size_t>&whole_pow_run[uint8_t], <size_t>&whole_pow_run[uint16_t],
              <size_t>&whole_pow_run[uint32_t], <size_t>&whole_pow_run[uint64_t]),

@@ -174,11 +174,13 @@ cdef inline bint add_bag(Bags* of, const floating* table, floating* y, int64_t b
     cdef Py_ssize_t[TOGETHER] at
     cdef Py_ssize_t i = begin, j, k
     cdef floating scale = <floating>max(<int64_t>1, end - begin)
+    cdef bint far = of.rows * of.n * <Py_ssize_t>sizeof(floating) > NEAR
     for j in range(of.n):
         y[j] = 0
     while i < end:
         for k in range(min(<Py_ssize_t>TOGETHER, end - i)):
-            fetch(of.places, i + k + AHEAD, of.given, table, of.rows, of.n)
+            if far:
+                fetch(of.places, i + k + AHEAD, of.given, table, of.rows, of.n)
             at[k] = row_at(of, i + k)
             if at[k] < 0:
                 return False

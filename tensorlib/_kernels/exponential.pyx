@@ -36,6 +36,7 @@ cdef extern from "wide_log.h" nogil:
     void wide_log10_run()
     void wide_log10_d_run()
     void wide_logit_run()
+    void wide_logit_d_run()
 
 
 cdef void exp_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
@@ -273,7 +274,7 @@ def table():
         ("acosh", <size_t>&acosh_run[float], <size_t>&acosh_run[double]),
         ("atanh", <size_t>&atanh_run[float], <size_t>&atanh_run[double]),
         ("logit", <size_t>&wide_logit_run if HAS_WIDE else <size_t>&logit_run[float],
-         <size_t>&logit_run[double]),
+         <size_t>&wide_logit_d_run if HAS_WIDE else <size_t>&logit_run[double]),
         ("entr", <size_t>&entr_run[float], <size_t>&entr_run[double]),
         ("erf", <size_t>&wide_erf_run if HAS_WIDE else <size_t>&erf_run[float],
          <size_t>&wide_erf_d_run if HAS_WIDE else <size_t>&erf_run[double]),

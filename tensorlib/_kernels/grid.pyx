@@ -33,27 +33,33 @@ ctypedef fused mask:
     int64_t
 
 
-cdef inline floating place(floating c, floating size, floating scale, int padding, bint align,
-                           floating* slope) noexcept nogil:
-    """The place in a dim of a coordinate from -1 to 1, and its derivative"""
-    cdef floating zero = 0, one = 1, half = 0.5, two = 2, low, span, away, turns, rest, odd
-    cdef floating at = c * scale + (size - one) * half, most = size - one
-    slope[0] = scale
-    if padding == 2:                     # mirrors at both ends, one element or half of it beyond
-        low = zero if align else -half
-        span = most if align else size
-        away = magnitude(at - low)
-        turns = floor(away / span)
-        rest = away - turns * span
-        odd = turns - two * floor(turns * half)
-        slope[0] = (-scale if at < low else scale) * (one - two * odd)
-        at = low + (span - rest) * odd + rest * (one - odd)
-        at = at if span > zero else zero
+cdef inline void stand(const floating* grid, Py_ssize_t n, floating size, int padding, bint align,
+                       floating* at, floating* slopes) noexcept nogil:
+    """The places in a dim of n coordinates from -1 to 1, and how fast they move"""
+    cdef floating zero = 0, one = 1, half = 0.5, two = 2, most = size - one
+    cdef floating scale = (most if align else size) * half, middle = most * half
+    cdef floating low = zero if align else -half, span = most if align else size
+    cdef floating away, turns, rest, odd, slope
+    cdef Py_ssize_t i
+    for i in range(n):
+        at[i], slopes[i] = grid[2 * i] * scale + middle, scale
+    if padding == 2 and span == zero:
+        for i in range(n):
+            at[i] = zero
+    elif padding == 2:                   # mirrors at both ends, one element or half of it beyond
+        for i in range(n):
+            away = magnitude(at[i] - low)
+            turns = floor(away / span)
+            rest = away - turns * span
+            odd = turns - two * floor(turns * half)
+            slopes[i] = (-scale if at[i] < low else scale) * (one - two * odd)
+            at[i] = low + (span - rest) * odd + rest * (one - odd)
     if padding:
-        slope[0] = slope[0] if (at > zero) & (at < most) else zero
-        at = at if at > zero else zero   # NaN, too, is at the first element
-        at = at if at < most else most
-    return at
+        for i in range(n):
+            slope, away = slopes[i], at[i]
+            slopes[i] = slope if (away > zero) & (away < most) else zero
+            away = away if away > zero else zero             # NaN, too, is at the first element
+            at[i] = away if away < most else most
 
 
 cdef inline int32_t at_or_none(int32_t at, int32_t there) noexcept nogil:
@@ -61,22 +67,18 @@ cdef inline int32_t at_or_none(int32_t at, int32_t there) noexcept nogil:
     return (at & -there) | (there - 1)
 
 
-cdef inline void find(const floating* grid, Py_ssize_t n, floating wide, floating high,
-                      floating across, floating down, int padding, bint align, bint nearest,
-                      int32_t width, int32_t height, int32_t* corners, floating* right,
-                      floating* below, floating* slopes) noexcept nogil:
-    """For n places the elements at their corners, or -1; the parts of these on the right and below;
-    the slopes of the places, columns first. Sizes above 2**24 are not exact as float32"""
+cdef inline void find(const floating* xs, const floating* ys, Py_ssize_t n, floating wide,
+                      floating high, bint nearest, int32_t width, int32_t height, int32_t* corners,
+                      floating* right, floating* below) noexcept nogil:
+    """For n places the elements at their corners, or -1; the parts of these on the right and
+    below. Sizes above 2**24 are not exact as float32"""
     cdef Py_ssize_t i
-    cdef floating x, y, left, top, slope = 0
+    cdef floating x, y, left, top
     cdef floating zero = 0, two = 2
     cdef int32_t at, col, row
     cdef int32_t first, second, upper, lower
     for i in range(n):
-        x = place(grid[2 * i], wide, across, padding, align, &slope)
-        slopes[i] = slope
-        y = place(grid[2 * i + 1], high, down, padding, align, &slope)
-        slopes[RUN + i] = slope
+        x, y = xs[i], ys[i]
         left = round_even(x) if nearest else floor(x)
         top = round_even(y) if nearest else floor(y)
         right[i] = zero if nearest else x - left
@@ -95,29 +97,18 @@ cdef inline void find(const floating* grid, Py_ssize_t n, floating wide, floatin
 
 cdef inline void found(const floating* grid, Py_ssize_t n, const Look* look, int32_t* corners,
                        floating* right, floating* below, floating* slopes) noexcept nogil:
-    """`find`, specialised for the kinds of padding and alignment"""
-    cdef floating wide = <floating>look.wide, high = <floating>look.high, one = 1, half = 0.5
-    cdef floating across = (wide - one if look.align else wide) * half
-    cdef floating down = (high - one if look.align else high) * half
+    """`find` with constants for the kinds, so that its loops do not ask for them; the slopes of the
+    places, columns first"""
+    cdef floating wide = <floating>look.wide, high = <floating>look.high
     cdef int32_t width = <int32_t>look.wide, height = <int32_t>look.high
-    if look.padding == 2 and look.align:
-        find(grid, n, wide, high, across, down, 2, True, look.nearest, width, height, corners,
-             right, below, slopes)
-    elif look.padding == 2:
-        find(grid, n, wide, high, across, down, 2, False, look.nearest, width, height, corners,
-             right, below, slopes)
-    elif look.padding == 1 and look.nearest:
-        find(grid, n, wide, high, across, down, 1, False, True, width, height, corners, right,
-             below, slopes)
-    elif look.padding == 1:
-        find(grid, n, wide, high, across, down, 1, False, False, width, height, corners, right,
-             below, slopes)
-    elif look.nearest:
-        find(grid, n, wide, high, across, down, 0, False, True, width, height, corners, right,
-             below, slopes)
+    cdef floating xs[RUN]
+    cdef floating ys[RUN]
+    stand(grid, n, wide, look.padding, look.align, xs, slopes)
+    stand(grid + 1, n, high, look.padding, look.align, ys, slopes + RUN)
+    if look.nearest:
+        find(xs, ys, n, wide, high, True, width, height, corners, right, below)
     else:
-        find(grid, n, wide, high, across, down, 0, False, False, width, height, corners, right,
-             below, slopes)
+        find(xs, ys, n, wide, high, False, width, height, corners, right, below)
 
 
 cdef inline floating seen(const floating* x, int32_t at) noexcept nogil:

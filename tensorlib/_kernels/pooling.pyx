@@ -26,10 +26,11 @@ cdef enum:
     RUN = 256        # neighbouring windows that are processed together
     NARROW = 5       # fewer windows are processed one by one
     LEAST = 4        # the same for maxima
-    TOGETHER = 4096  # elements of planes that are processed together
-    TAPS = 1024      # elements of the largest window for which windows are processed together
-    MOST = 32        # the same for a row of a window
-    ROW = 2048       # the same for a row of a plane, with its padding
+    TOGETHER = 4096  # elements of planes that are looked at together
+    TAPS = 1024      # elements of a window up to which windows are looked at together
+    MOST = 32        # elements of a row of a window up to which windows are looked at together
+    LEAST_ROWS = 4   # of a window that has its elements alone, for which its rows go together first
+    ROW = 2048       # elements of a row of a plane, with its padding, that are looked at together
 
 cdef Py_ssize_t FARTHEST = 0x7FFFFFFF            # the largest place that fits an int32
 
@@ -200,7 +201,7 @@ cdef void max_rows(const floating* x, floating* y, const Window* w,
     cdef Py_ssize_t most = (<Py_ssize_t>ROW - wide) // w.stride[2] + 1
     cdef const floating* source
     cdef const floating* before
-    if are_apart(w):
+    if w.kernel[0] * w.kernel[1] < LEAST_ROWS and are_apart(w):
         max_pool(x, y, NULL, w, planes)
         return
     while begin < w.out[2]:

@@ -1,7 +1,11 @@
 """Runs of powers, which loops of float32 and of half types share."""
 
-from tensorlib._kernels.vecmath cimport floating, infinity, sqrt
+from tensorlib._kernels.vecmath cimport floating, infinity, magnitude, sqrt
 from tensorlib._kernels.vecmath_pow cimport is_ordinary, pow, pow_ordinary
+
+cdef extern from "wide_root.h" nogil:
+    const bint HAS_WIDE
+    void wide_sqrt_d_run(const double* x, double* y, Py_ssize_t n)
 
 
 cdef inline bint all_ordinary(const floating* a, const floating* b, Py_ssize_t start,
@@ -27,7 +31,7 @@ cdef inline bint pow_by_hand(const floating* a, floating e, floating* y, Py_ssiz
                              Py_ssize_t stop) noexcept nogil:
     """y := a ** e for the few exponents that cost next to nothing; False for others."""
     cdef Py_ssize_t i
-    cdef floating one = 1, inf = infinity(e), root
+    cdef floating zero = 0, half = 0.5, one = 1, inf = infinity(e), root, first, lost
     if e == 1:
         for i in range(start, stop):
             y[i] = a[i]
@@ -41,9 +45,21 @@ cdef inline bint pow_by_hand(const floating* a, floating e, floating* y, Py_ssiz
         for i in range(start, stop):
             y[i] = one / a[i]
     elif e == 0.5:
+        for i in range(start, stop):           # pow(-0, 0.5) is +0
+            y[i] = inf if a[i] == -inf else a[i] + 0
+        if floating is double and HAS_WIDE:
+            wide_sqrt_d_run(y + start, y + start, stop - start)
+        else:
+            for i in range(start, stop):
+                y[i] = sqrt(y[i])
+    elif e == -0.5:                            # what both roundings lost is put back
         for i in range(start, stop):
-            root = sqrt(a[i]) + 0              # pow(-0, 0.5) is +0
-            y[i] = inf if a[i] == -inf else root
+            root = sqrt(a[i])
+            first = one / root
+            lost = (one - first * root) - half * ((a[i] - root * root) * first) * first
+            first = first + first * lost if (root > 0) & (root < inf) else first
+            first = zero if magnitude(a[i]) == inf else first
+            y[i] = inf if a[i] == 0 else first
     else:
         return False
     return True

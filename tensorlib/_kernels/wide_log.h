@@ -158,10 +158,10 @@ static const double LOG10_LOW_D[16] = {
     0.0};
 
 /* The same of doubles: |f| <= 1/16, P within 2**-56. The product of x and 1 / c, which has five
-   bits, is exact. */
-WIDE __m512d wide_log_to_d(__m512d x, const double high_of[16], const double low_of[16],
-                           double step_high, double step_low, double factor_high,
-                           double factor_low) {
+   bits, is exact. `rest` is added to the logarithm, if it is given. */
+WIDE __m512d wide_log_to_d(__m512d x, const __m512d* rest, const double high_of[16],
+                           const double low_of[16], double step_high, double step_low,
+                           double factor_high, double factor_low) {
     const __m512d one = _mm512_set1_pd(1.0), factor = _mm512_set1_pd(factor_high);
     const __m512d m = _mm512_getmant_pd(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan);
     const __m512i part = _mm512_srli_epi64(_mm512_castpd_si512(m), 48);     /* four bits are read */
@@ -184,6 +184,7 @@ WIDE __m512d wide_log_to_d(__m512d x, const double high_of[16], const double low
     low = _mm512_fmadd_pd(series, factor, _mm512_fmadd_pd(f, _mm512_set1_pd(factor_low), low));
     first = _mm512_mul_pd(f, factor);
     if (factor_high != 1.0) low = _mm512_add_pd(low, _mm512_fmsub_pd(f, factor, first));
+    if (rest) low = _mm512_add_pd(low, *rest);
     whole = _mm512_add_pd(high, first);
     low = _mm512_add_pd(low, _mm512_sub_pd(first, _mm512_sub_pd(whole, high)));
     return _mm512_mask_add_pd(whole, _mm512_cmp_pd_mask(_mm512_abs_pd(k), _mm512_set1_pd(2000.0),
@@ -191,31 +192,48 @@ WIDE __m512d wide_log_to_d(__m512d x, const double high_of[16], const double low
 }
 
 WIDE __m512d wide_log_d(__m512d x) {
-    return wide_log_to_d(x, LOG_HIGH_D, LOG_LOW_D, 0.6931471805601177, -1.7239444525614835e-13,
-                         1.0, 0.0);
+    return wide_log_to_d(x, NULL, LOG_HIGH_D, LOG_LOW_D, 0.6931471805601177,
+                         -1.7239444525614835e-13, 1.0, 0.0);
 }
 
 WIDE __m512d wide_log2_d(__m512d x) {
-    return wide_log_to_d(x, LOG2_HIGH_D, LOG2_LOW_D, 1.0, 0.0, 1.4426950408889634,
+    return wide_log_to_d(x, NULL, LOG2_HIGH_D, LOG2_LOW_D, 1.0, 0.0, 1.4426950408889634,
                          2.0355273740931033e-17);
 }
 
 WIDE __m512d wide_log10_d(__m512d x) {
-    return wide_log_to_d(x, LOG10_HIGH_D, LOG10_LOW_D, 0.3010299956640665, -8.532344317057107e-14,
-                         0.4342944819032518, 1.098319650216765e-17);
+    return wide_log_to_d(x, NULL, LOG10_HIGH_D, LOG10_LOW_D, 0.3010299956640665,
+                         -8.532344317057107e-14, 0.4342944819032518, 1.098319650216765e-17);
 }
 
 /* log(q) with q = x / (1 - x), and what the quotient lacks: its digits count near 1, where log(q)
-   is small. Where 1 - x rounds to 1 or x is 1 or none between 0 and 1 it lacks nothing. */
+   is small, down to what Newton's steps give of the inverse. Where 1 - x rounds to 1 or x is 1 or
+   none between 0 and 1 it lacks nothing. */
 WIDE __m512 wide_logit(__m512 x) {
     const __m512 one = _mm512_set1_ps(1.0f), rest = _mm512_sub_ps(one, x);
     const __m512 q = _mm512_div_ps(x, rest);
     const __m512 rest_low = _mm512_sub_ps(_mm512_sub_ps(one, rest), x);
     const __mmask16 near_one = _mm512_cmp_ps_mask(_mm512_abs_ps(_mm512_sub_ps(x,
         _mm512_set1_ps(0.5f))), _mm512_set1_ps(0.49999f), _CMP_LT_OQ);
-    __m512 lost = _mm512_fnmadd_ps(q, rest, x);
+    __m512 lost = _mm512_fnmadd_ps(q, rest, x), inverse = _mm512_rcp14_ps(x);
     lost = _mm512_fnmadd_ps(q, rest_low, lost);
-    return wide_log_and(q, _mm512_maskz_mul_ps(near_one, lost, _mm512_rcp14_ps(x)));
+    inverse = _mm512_fmadd_ps(_mm512_fnmadd_ps(x, inverse, one), inverse, inverse);
+    return wide_log_and(q, _mm512_maskz_mul_ps(near_one, lost, inverse));
+}
+
+WIDE __m512d wide_logit_d(__m512d x) {
+    const __m512d one = _mm512_set1_pd(1.0), rest = _mm512_sub_pd(one, x);
+    const __m512d q = _mm512_div_pd(x, rest);
+    const __m512d rest_low = _mm512_sub_pd(_mm512_sub_pd(one, rest), x);
+    const __mmask8 near_one = _mm512_cmp_pd_mask(_mm512_abs_pd(_mm512_sub_pd(x,
+        _mm512_set1_pd(0.5))), _mm512_set1_pd(0.49999), _CMP_LT_OQ);
+    __m512d lost = _mm512_fnmadd_pd(q, rest, x), inverse = _mm512_rcp14_pd(x);
+    lost = _mm512_fnmadd_pd(q, rest_low, lost);
+    for (int step = 0; step < 2; step++)
+        inverse = _mm512_fmadd_pd(_mm512_fnmadd_pd(x, inverse, one), inverse, inverse);
+    lost = _mm512_maskz_mul_pd(near_one, lost, inverse);
+    return wide_log_to_d(q, &lost, LOG_HIGH_D, LOG_LOW_D, 0.6931471805601177,
+                         -1.7239444525614835e-13, 1.0, 0.0);
 }
 
 WIDE_RUN_PS(wide_log)
@@ -225,6 +243,7 @@ WIDE_RUN_PS(wide_logit)
 WIDE_RUN_PD(wide_log_d)
 WIDE_RUN_PD(wide_log2_d)
 WIDE_RUN_PD(wide_log10_d)
+WIDE_RUN_PD(wide_logit_d)
 #else
 static void wide_log_run(const float* x, float* y, Py_ssize_t n) {}
 static void wide_log2_run(const float* x, float* y, Py_ssize_t n) {}
@@ -233,4 +252,5 @@ static void wide_logit_run(const float* x, float* y, Py_ssize_t n) {}
 static void wide_log_d_run(const double* x, double* y, Py_ssize_t n) {}
 static void wide_log2_d_run(const double* x, double* y, Py_ssize_t n) {}
 static void wide_log10_d_run(const double* x, double* y, Py_ssize_t n) {}
+static void wide_logit_d_run(const double* x, double* y, Py_ssize_t n) {}
 #endif

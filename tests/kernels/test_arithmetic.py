@@ -264,3 +264,10 @@ def test_bytes_are_moved_left_by_any_number_of_places(table, dtype):
     x, places = np.meshgrid(every, every)
     np.testing.assert_array_equal(table["bitwise_left_shift", dtype, dtype, dtype](x, places),
                                   np.left_shift(x, places))
+
+
+def test_bytes_are_moved_right_by_any_number_of_places(table):
+    x, places = np.meshgrid(np.arange(256, dtype="uint8"), np.arange(256, dtype="uint8"))
+    np.testing.assert_array_equal(
+        table["bitwise_right_shift", "uint8", "uint8", "uint8"](x, places),
+        np.right_shift(x, places))

@@ -28,6 +28,24 @@ def hard_roots(digits, most):
     return found
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("exponent", [0.5, -0.5])
+def test_powers_that_are_roots(table, exponent, dtype):
+    info = np.finfo(dtype)
+    x = np.concatenate([np.random.default_rng(4).random(3000) * 9, 2.0 ** np.arange(
+        info.minexp, info.maxexp), [info.smallest_subnormal, info.max]]).astype(dtype)
+    edges = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -1.0], dtype)
+    run = table["pow", dtype, dtype, dtype]
+    root = np.sqrt(x.astype(np.longdouble))
+    wanted = (root if exponent > 0 else 1 / root).astype(dtype)
+    np.testing.assert_array_max_ulp(run(x, np.full_like(x, exponent)), wanted, 1)
+    found = run(edges, np.full_like(edges, exponent))
+    np.testing.assert_array_equal(
+        found, [0, 0, np.inf, np.inf, np.nan, np.nan] if exponent > 0 else
+        [np.inf, np.inf, 0, 0, np.nan, np.nan])
+    assert not np.signbit(found[:4]).any()
+
+
 @pytest.mark.parametrize("dtype, digits, powers", [
     ("float32", 24, (-148, -127, -101, -100, -23, -22, 50, 103)),
     ("float64", 53, (-1060, -900, -898, -53, -52, 0, 301, 970)),

@@ -169,6 +169,16 @@ def test_edges(table, name, points):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_logit_of_numbers_near_a_half_has_all_digits(table, dtype):
+    info = np.finfo(dtype)
+    d = np.concatenate([np.arange(-99, 99) * info.epsneg, 2.0 ** -np.arange(3, info.nmant + 1)])
+    d = d.astype(np.longdouble)
+    wanted = (np.log1p(2 * d) - np.log1p(-2 * d)).astype(dtype)
+    got = table["logit", dtype, dtype]((0.5 + d).astype(dtype))
+    np.testing.assert_array_max_ulp(got, wanted, 1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_logit_of_subnormal_numbers_is_their_logarithm(table, dtype):
     info = np.finfo(dtype)
     x = info.smallest_subnormal * 2.0 ** np.arange(info.nmant + 4)

@@ -104,7 +104,8 @@ def test_planes_of_rows_of_any_length(wide, dtype):
     rng = np.random.default_rng(wide)
     x = rng.integers(-3, 4, (3, 2, 6, wide)).astype(dtype)       # with equal elements
     x[rng.random(x.shape) < 0.1] = np.nan
-    for kernel, stride, padding in ((2, 2, 0), (2, 1, 0), (2, 3, 1), (1, 2, 0)):
+    kinds = ((2, 2, 0), (2, 1, 0), (2, 3, 1), (1, 2, 0), (4, 4, 0), (4, 5, 1))
+    for kernel, stride, padding in [kind for kind in kinds if kind[0] <= wide]:
         values, places = F.max_pool2d(tl.from_numpy(x), kernel, stride, padding,
                                       return_indices=True)
         alone = F.max_pool2d(tl.from_numpy(x), kernel, stride, padding)

@@ -13,6 +13,35 @@ from tensorlib._core.base.work cimport share
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, zero
 
+cdef extern from * nogil:
+    """
+    /* What is seen in a place of all channels around which all elements are inside, from the first
+       of these on. w: the weights of the columns, then of the rows, `run` apart; as vectors are made
+       of them in registers, none waits for a number to be stored. */
+    #define SEE_INSIDE(T)                                                                        \
+        typedef T four_##T __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)),        \
+                                          may_alias));                                           \
+        static void see_inside_##T(const T *x, const T *w, Py_ssize_t run, Py_ssize_t wide,      \
+                                   Py_ssize_t size, Py_ssize_t channels, T *y,                   \
+                                   Py_ssize_t places) {                                          \
+            const four_##T across = {w[0], w[run], w[2 * run], w[3 * run]};                      \
+            const T a = w[4 * run], b = w[5 * run], c = w[6 * run], d = w[7 * run];              \
+            for (; channels > 0; channels--, x += size, y += places) {                           \
+                const four_##T seen = across * (                                                 \
+                    (a * *(const four_##T *)x + b * *(const four_##T *)(x + wide))               \
+                    + (c * *(const four_##T *)(x + 2 * wide)                                     \
+                       + d * *(const four_##T *)(x + 3 * wide)));                                \
+                *y = (seen[0] + seen[1]) + (seen[2] + seen[3]);                                  \
+            }                                                                                    \
+        }
+    SEE_INSIDE(float)
+    SEE_INSIDE(double)
+    """
+    void see_inside_float(const float* x, const float* w, Py_ssize_t run, Py_ssize_t wide,
+                          Py_ssize_t size, Py_ssize_t channels, float* y, Py_ssize_t places)
+    void see_inside_double(const double* x, const double* w, Py_ssize_t run, Py_ssize_t wide,
+                           Py_ssize_t size, Py_ssize_t channels, double* y, Py_ssize_t places)
+
 cdef enum:
     PIECE = 1 << 12      # elements of results in a piece of work
     NEAR = 4             # elements along a dim
@@ -35,9 +64,14 @@ cdef struct Look:
 cdef inline Py_ssize_t inside(double at, Py_ssize_t size, int padding, bint align) noexcept nogil:
     """The index that an integer position stands for after padding, or -1."""
     cdef double low = 0 if align else -0.5, span = size - 1 if align else size, away, turns
+    if 0 <= at < size:
+        return <Py_ssize_t>at
     if padding == 0:
-        return <Py_ssize_t>at if 0 <= at < size else -1
+        return -1
     if padding == 2:
+        away = 2 * low - at if at < 0 else 2 * (low + span) - at
+        if 0 <= away < size:             # once, as nearly all of them
+            return <Py_ssize_t>away
         away = fabs(at - low)
         turns = floor(away / span) if span > 0 else 0
         away = away - turns * span if span > 0 else -low
@@ -79,33 +113,77 @@ cdef inline void weigh(floating t, floating* weights) noexcept nogil:
     weights[0], weights[1], weights[2], weights[3] = far(t + 1), near(t), near(1 - t), far(2 - t)
 
 
-cdef inline void along(const Look* look, floating c, Py_ssize_t size, Py_ssize_t* at,
-                       floating* weights, floating* slopes) noexcept nogil:
-    """Finds the four elements around a coordinate of a dim, or -1, their weights, and the
-    derivatives of these."""
+cdef inline floating around(const Look* look, floating c, Py_ssize_t size, Py_ssize_t* at,
+                            floating* weights) noexcept nogil:
+    """The elements around a coordinate of a dim, or -1, and their weights; how far it is beyond
+    the second of them"""
     cdef floating place = stands_at(look, c, size)
     cdef floating low = <floating>floor(place), t = place - low
-    cdef floating speed = <floating>(size - 1 if look.align else size) / 2
     cdef Py_ssize_t k
     for k in range(<Py_ssize_t>NEAR):
         at[k] = inside(<double>low + k - 1, size, look.padding, look.align)
     weigh(t, weights)
+    return t
+
+
+cdef inline void along(const Look* look, floating c, Py_ssize_t size, Py_ssize_t* at,
+                       floating* weights, floating* slopes) noexcept nogil:
+    """The same, and how the weights change"""
+    cdef floating t = around(look, c, size, at, weights)
+    cdef floating speed = <floating>(size - 1 if look.align else size) / 2
     slopes[0], slopes[1] = far_slope(t + 1) * speed, near_slope(t) * speed
     slopes[2], slopes[3] = -near_slope(1 - t) * speed, -far_slope(2 - t) * speed
 
 
-cdef inline void go(const Look* look, const floating* x, const floating* grid, const floating* g,
-                    floating* y, floating* dgrid, Py_ssize_t place) noexcept nogil:
-    """Samples an image at one point, or adds the gradients there."""
+cdef inline Py_ssize_t those_inside(Py_ssize_t* at, floating* weights) noexcept nogil:
+    """Drops of the four elements of a dim those outside of it; how many there are"""
+    cdef Py_ssize_t k, count = 0
+    for k in range(<Py_ssize_t>NEAR):
+        if at[k] >= 0:
+            at[count], weights[count] = at[k], weights[k]
+            count += 1
+    return count
+
+
+cdef inline void see_at(const Look* look, const floating* x, const floating* grid, floating* y,
+                        Py_ssize_t place) noexcept nogil:
+    """What is seen in a place of an image"""
+    cdef Py_ssize_t[NEAR] rows, columns
+    cdef floating[NEAR] down, across
+    cdef floating total, nothing
+    cdef Py_ssize_t i, j, channel, high, wide
+    cdef const floating* row
+    around(look, grid[2 * place], look.wide, columns, across)
+    around(look, grid[2 * place + 1], look.high, rows, down)
+    nothing = down[0] * across[0] * 0                        # NaN for such a place
+    high, wide = those_inside(rows, down), those_inside(columns, across)
+    for channel in range(look.channels):
+        total = nothing
+        for i in range(high):
+            row = x + rows[i] * look.wide
+            if wide == NEAR:                   # two sums at once: one waits for each addition
+                total += down[i] * ((row[columns[0]] * across[0] + row[columns[1]] * across[1])
+                                    + (row[columns[2]] * across[2] + row[columns[3]] * across[3]))
+            else:
+                for j in range(wide):
+                    total += down[i] * across[j] * row[columns[j]]
+        y[channel * look.places + place] = total
+        x += look.high * look.wide
+
+
+cdef inline void go_back(const Look* look, const floating* x, const floating* grid,
+                         const floating* g, floating* y, floating* dgrid,
+                         Py_ssize_t place) noexcept nogil:
+    """The gradients of a place of an image"""
     cdef Py_ssize_t[NEAR] rows, columns
     cdef Py_ssize_t[ALL] at
     cdef floating[NEAR] down, across, down_slopes, across_slopes
     cdef floating[ALL] weights, column_slopes, row_slopes, sums
-    cdef floating total, nothing, given, of_column, of_row
-    cdef Py_ssize_t i, j, k, channel, found = 0, size = look.high * look.wide
+    cdef floating given, of_column, of_row
+    cdef Py_ssize_t i, j, k, channel, found = 0
     along(look, grid[2 * place], look.wide, columns, across, across_slopes)
     along(look, grid[2 * place + 1], look.high, rows, down, down_slopes)
-    nothing = of_column = of_row = down[0] * across[0] * 0             # 0, or NaN for a NaN point
+    of_column = of_row = down[0] * across[0] * 0                       # NaN for such a place
     for i in range(<Py_ssize_t>NEAR):
         for j in range(<Py_ssize_t>NEAR):
             if rows[i] < 0 or columns[j] < 0:
@@ -117,28 +195,16 @@ cdef inline void go(const Look* look, const floating* x, const floating* grid, c
     for k in range(found):
         sums[k] = 0
     for channel in range(look.channels):
-        if g != NULL:
-            given = g[channel * look.places + place]
-            for k in range(found):
-                y[at[k]] += given * weights[k]
-                sums[k] += given * x[at[k]]
-            y += size
-        else:
-            total = nothing
-            if found == ALL:                   # four sums, as one would wait for each addition
-                for k in range(0, 16, 4):      # ALL by NEAR, as literals
-                    total += ((x[at[k]] * weights[k] + x[at[k + 1]] * weights[k + 1])
-                              + (x[at[k + 2]] * weights[k + 2] + x[at[k + 3]] * weights[k + 3]))
-            else:
-                for k in range(found):
-                    total += x[at[k]] * weights[k]
-            y[channel * look.places + place] = total
-        x += size
-    if g != NULL:
+        given = g[channel * look.places + place]
         for k in range(found):
-            of_column += sums[k] * column_slopes[k]
-            of_row += sums[k] * row_slopes[k]
-        dgrid[2 * place], dgrid[2 * place + 1] = of_column, of_row
+            y[at[k]] += given * weights[k]
+            sums[k] += given * x[at[k]]
+        y += look.high * look.wide
+        x += look.high * look.wide
+    for k in range(found):
+        of_column += sums[k] * column_slopes[k]
+        of_row += sums[k] * row_slopes[k]
+    dgrid[2 * place], dgrid[2 * place + 1] = of_column, of_row
 
 
 cdef inline void prepare(const Look* look, const floating* grid, Py_ssize_t n, int32_t* first,
@@ -167,37 +233,26 @@ cdef inline void prepare(const Look* look, const floating* grid, Py_ssize_t n, i
         weights[6 * RUN + i], weights[7 * RUN + i] = w[2], w[3]
 
 
-cdef inline void see_inside(const Look* look, const floating* x, const floating* weights,
-                            floating* y) noexcept nogil:
-    """Samples at a point around which all elements are inside, from the first of these on."""
-    cdef floating[NEAR] down, across, sums
-    cdef Py_ssize_t j, channel, wide = look.wide, size = look.high * wide
-    for j in range(<Py_ssize_t>NEAR):
-        across[j], down[j] = weights[j * RUN], weights[(j + NEAR) * RUN]
-    for channel in range(look.channels):
-        for j in range(<Py_ssize_t>NEAR):
-            sums[j] = ((down[0] * x[j] + down[1] * (x + wide)[j])
-                       + (down[2] * (x + 2 * wide)[j] + down[3] * (x + 3 * wide)[j])) * across[j]
-        y[channel * look.places] = (sums[0] + sums[1]) + (sums[2] + sums[3])
-        x += size
-
-
 cdef inline void see(const Look* look, const floating* x, const floating* grid, floating* y,
                      Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """Samples an image at the points [begin, end)."""
     cdef int32_t[RUN] first
     cdef floating[2 * NEAR * RUN] weights
-    cdef Py_ssize_t i, n
+    cdef Py_ssize_t i, n, size = look.high * look.wide
     cdef bint small = 3 < look.wide < 1 << 15 and 3 < look.high < 1 << 15
     while begin < end:
         n = min(<Py_ssize_t>RUN, end - begin)
         if small:
             prepare(look, grid + 2 * begin, n, first, weights)
         for i in range(n):
-            if small and first[i] >= 0:
-                see_inside(look, x + first[i], weights + i, y + begin + i)
+            if not small or first[i] < 0:
+                see_at(look, x, grid, y, begin + i)
+            elif floating is float:
+                see_inside_float(x + first[i], weights + i, RUN, look.wide, size, look.channels,
+                                 y + begin + i, look.places)
             else:
-                go(look, x, grid, <const floating*>NULL, y, <floating*>NULL, begin + i)
+                see_inside_double(x + first[i], weights + i, RUN, look.wide, size, look.channels,
+                                  y + begin + i, look.places)
         begin += n
 
 
@@ -216,8 +271,8 @@ cdef inline void go_through(const Look* look, const floating* x, const floating*
         return
     for image in range(begin, end):
         for i in range(look.places):
-            go(look, x + image * size, grid + image * look.places * 2, g + image * seen,
-               y + image * size, dgrid + image * look.places * 2, i)
+            go_back(look, x + image * size, grid + image * look.places * 2, g + image * seen,
+                    y + image * size, dgrid + image * look.places * 2, i)
 
 
 cdef void run(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

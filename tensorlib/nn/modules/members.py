@@ -146,9 +146,11 @@ class Members:
             elif is_among(module, around):
                 raise RecursionError(f"{type(self).__name__}: the module {name!r} is inside itself")
             yield name, module
-            start, around = name + "." if name else "", (module, around)
-            waiting += [(start + own, child, around)
-                        for own, child in reversed(module._modules.items()) if child is not None]
+            if children := module._modules:
+                start = name + "." if name else ""
+                around = None if remove_duplicate else (module, around)
+                waiting += [(start + own, child, around)
+                            for own, child in reversed(children.items()) if child is not None]
 
     def modules(self) -> Iterator[Any]:
         """This module and all inside it."""
