@@ -108,6 +108,11 @@ LOW = {
     "attention of a product": lambda: F.scaled_dot_product_attention(X @ W, W, X),
     "LSTM": lambda: tl.nn.LSTM(4, 3)(X)[0], "relu of a product": lambda: (X @ W).relu(),
     "layer_norm of a product": lambda: F.layer_norm(X @ W, (4,)),
+    "layer_norm with a weight": lambda: F.layer_norm(X @ W, (4,), W[0], W[1]),
+    "RMSNorm": lambda: tl.nn.RMSNorm(4)(X @ W), "BatchNorm": lambda: tl.nn.BatchNorm1d(4)(X @ W),
+    "BatchNorm that has learnt": lambda: tl.nn.BatchNorm1d(4).eval()(X @ W),
+    "GroupNorm": lambda: tl.nn.GroupNorm(2, 4)(X @ W),
+    "InstanceNorm": lambda: tl.nn.InstanceNorm1d(4, affine=True)((X @ W)[None]),
     "attention": lambda: F.scaled_dot_product_attention(X, W, X),
     "attention of products": lambda: F.scaled_dot_product_attention(X @ W, X @ W, X @ W),
     "attention of heads": lambda: tl.nn.MultiheadAttention(4, 2)(X, X, X, need_weights=False)[0],
@@ -126,7 +131,6 @@ WIDE = {
     "cdist": lambda: tl.cdist(X @ W, X @ W),
     "cat": lambda: tl.cat([X @ W, X]), "exp alone": lambda: X.exp(),
     "PReLU": lambda: tl.nn.PReLU()(X @ W),
-    "mixed norm": lambda: F.layer_norm(X @ W, (4,), W[0], W[1]),
 }
 
 

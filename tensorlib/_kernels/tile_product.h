@@ -167,24 +167,41 @@ static void tile_product(const uint16_t* a, Py_ssize_t a_row, const uint32_t* p,
                          Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n, int how) {
     (tiles_granted() ? tile_product_granted : pair_product)(a, a_row, p, y, y_row, m, k, n, how);
 }
+/* y (n) := x */
+TILE_INLINE void tile_copy(const uint32_t* x, uint32_t* y, Py_ssize_t n) {
+    for (; n > 16; x += 16, y += 16, n -= 16)
+        _mm512_storeu_si512(y, _mm512_loadu_si512(x));
+    const __mmask16 here = 0xFFFF >> (16 - n);
+    _mm512_mask_storeu_epi32(y, here, _mm512_maskz_loadu_epi32(here, x));
+}
+
 /* As `pair_windows`. The windows of WINDOW_ROWS places are copied together, DEPTH pairs of each at
-   a time, and meet all panels. */
-static void tile_windows(const uint32_t* a, const Py_ssize_t* places, const Py_ssize_t* taps,
-                         const uint32_t* p, Py_ssize_t first, Py_ssize_t k, Py_ssize_t all,
-                         float* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t n) {
+   a time and by runs of taps beside each other, and meet all panels. */
+static TILE_CODE void tile_windows(const uint32_t* a, const Py_ssize_t* places,
+                                   const Py_ssize_t* taps, const uint32_t* p, Py_ssize_t first,
+                                   Py_ssize_t k, Py_ssize_t all, float* y, Py_ssize_t y_row,
+                                   Py_ssize_t m, Py_ssize_t n) {
     enum { WINDOW_ROWS = 2 * TILE_ROWS, DEPTH = 288 };
     uint32_t near[WINDOW_ROWS * DEPTH];
     if (!tiles_granted()) {
         pair_windows(a, places, taps, p, first, k, all, y, y_row, m, n);
         return;
     }
-    for (Py_ssize_t i = 0; i < m; i += WINDOW_ROWS) {
-        const Py_ssize_t rows = m - i < WINDOW_ROWS ? m - i : WINDOW_ROWS;
-        for (Py_ssize_t l = first; l < first + k; l += DEPTH) {
-            const Py_ssize_t depth = first + k - l < DEPTH ? first + k - l : DEPTH;
+    for (Py_ssize_t l = first; l < first + k; l += DEPTH) {
+        const Py_ssize_t depth = first + k - l < DEPTH ? first + k - l : DEPTH;
+        int run_of[DEPTH], runs = 0;                         /* how long each is */
+        for (Py_ssize_t t = 0, begin = 0; t < depth; t++)
+            if (t + 1 == depth || taps[l + t + 1] != taps[l + t] + 1) {
+                run_of[runs++] = t + 1 - begin;
+                begin = t + 1;
+            }
+        for (Py_ssize_t i = 0; i < m; i += WINDOW_ROWS) {
+            const Py_ssize_t rows = m - i < WINDOW_ROWS ? m - i : WINDOW_ROWS;
             for (Py_ssize_t r = 0; r < rows; r++) {
-                const uint32_t* from = a + places[i + r];
-                for (Py_ssize_t t = 0; t < depth; t++) near[r * depth + t] = from[taps[l + t]];
+                uint32_t* to = near + r * depth;
+                const Py_ssize_t* tap = taps + l;
+                for (int s = 0; s < runs; tap += run_of[s], to += run_of[s], s++)
+                    tile_copy(a + places[i + r] + *tap, to, run_of[s]);
             }
             for (Py_ssize_t j = 0; j < n; j += PAIR_WIDTH)
                 tile_product_granted((const uint16_t*)near, 2 * depth, p + j * all + l * PAIR_WIDTH,

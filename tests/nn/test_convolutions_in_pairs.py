@@ -17,6 +17,11 @@ CASES = {
     "parts of taps": ((2, 300, 5, 5), (9, 300, 3, 3), {}),
     "a large weight": ((3, 130, 12, 12), (64, 130, 5, 5), {"padding": 2}),
     "one element": ((2, 40, 6, 6), (24, 40, 1, 1), {}),
+    "planes in parts": ((3, 20, 13, 16), (40, 20, 3, 4), {"padding": (2, 1), "stride": (2, 3)}),
+    "dilated groups": ((2, 34, 9, 12), (66, 17, 2, 3), {"groups": 2, "dilation": (2, 1)}),
+    "images in turns": ((9, 64, 32, 32), (16, 64, 3, 3), {"padding": 1}),
+    "places of many images": ((33, 48, 4, 4), (33, 48, 3, 3), {"padding": 1, "stride": 2}),
+    "volumes in parts": ((2, 16, 5, 6, 7), (16, 16, 3, 3, 3), {"padding": 1, "stride": 2}),
 }
 
 
@@ -54,6 +59,28 @@ def test_convolutions_round_once(case):
     sizes, weight, options = CASES[case]
     rounds_once(getattr(F, f"conv{len(sizes) - 2}d"), drawn(sizes, 1), drawn(weight, 2),
                 drawn(weight[:1], 3), options)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if len(CASES[case][0]) == 4])
+def test_channels_that_lie_beside_each_other_give_the_same_bits(case):
+    sizes, weight, options = CASES[case]
+    beside = {"memory_format": tl.channels_last}
+    x, w, b = drawn(sizes, 1), drawn(weight, 2), drawn(weight[:1], 3)
+    found = with_gradients(F.conv2d, x.contiguous(**beside), w.contiguous(**beside), b, options)
+    assert found[0].is_contiguous(**beside)
+    assert all(map(tl.equal, found, with_gradients(F.conv2d, x, w, b, options)))
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("place", [(0, 0), (4, 6), (6, 6)])
+def test_a_number_that_is_not_finite_reaches_the_elements_that_see_it(value, place):
+    x, w, b = drawn((2, 20, 7, 7), 1), drawn((18, 20, 3, 3), 2), drawn((18,), 3)
+    x[1, 3][place] = value
+    options = {"padding": 1, "stride": 2}
+    found = with_gradients(F.conv2d, x, w, b, options)
+    wanted = with_gradients(F.conv2d, x.double(), w.double(), b.double(), options)
+    for rounded, exact in zip(found, wanted):
+        tl.testing.assert_close(rounded.double(), exact, rtol=0.02, atol=0.2, equal_nan=True)
 
 
 @pytest.mark.parametrize("sizes, weight, options", [

@@ -140,6 +140,31 @@ def test_nothing_gives_gradients_of_zero(shape):
         assert all(not t.abs().sum() for t in grads)
 
 
+@pytest.mark.parametrize("dtype", [tl.bfloat16, tl.float16])
+@pytest.mark.parametrize("shape", [(3, 6), (2, 4, 1, 1), (5, 3, 7), (3, 1, 5), (4, 8, 6, 5),
+                                   (2, 2, 300, 240), (0, 3, 2), (1, 2, 9)])
+@pytest.mark.parametrize("arrange", [
+    lambda x: x, lambda x: x.mT.contiguous().mT, lambda x: x.flip(0),
+    lambda x: x.contiguous(memory_format=tl.channels_last) if x.ndim == 4 else x.contiguous()])
+@pytest.mark.parametrize("bad", [None, float("nan"), float("inf")])
+def test_half_types_are_float32_rounded_once(dtype, shape, arrange, bad):
+    x, w, b, g = (y.detach() for y in inputs(shape, dtype))
+    if bad is not None and x.numel():
+        x[-1, -1] = bad
+    xs, g = (arrange(x), w.float(), b.float()), arrange(g)
+
+    def found(*xs):
+        xs = [y.requires_grad_() for y in xs]
+        return gradients(lambda x, w, b: channel_norm(x, w, b, 1e-3), xs, g.to(xs[0].dtype))
+
+    out, by_x, by_w, by_b = found(*xs)
+    wanted, wide_x, wide_w, wide_b = found(xs[0].detach().float(), *xs[1:])
+    assert out.dtype == by_x.dtype == dtype and by_w.dtype == by_b.dtype == tl.float32
+    tl.testing.assert_close([out, by_x, by_w, by_b],
+                            [wanted.to(dtype), wide_x.to(dtype), wide_w, wide_b],
+                            rtol=0, atol=0, equal_nan=True)
+
+
 def test_vectors_in_a_wider_dtype_than_the_input():
     x = tl.randn(2, 4, 3).half().requires_grad_()
     w, b = tl.rand(4, requires_grad=True), tl.rand(4, requires_grad=True)

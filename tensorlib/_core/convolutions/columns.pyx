@@ -66,7 +66,8 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     cdef Py_ssize_t rows = c.ins * c.elements, part, strip
     cdef Py_ssize_t places = c.strips.places, count = c.strips.count
     cdef Py_ssize_t itemsize = 2 if c.paired else c.itemsize        # of x
-    cdef Py_ssize_t image = (c.paired if c.paired else c.ins) * c.plane * itemsize
+    cdef Py_ssize_t channels = c.paired if c.paired else c.ins
+    cdef Py_ssize_t image = channels * c.plane * itemsize
     cdef char* columns = NULL
     cdef char* x
     cdef char* g
@@ -97,7 +98,7 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
                               c.places)
             continue
         w = c.window
-        x = strip_of(&c.strips, strip, x, itemsize * (c.ins if c.lanes else 1), &w)
+        x = strip_of(&c.strips, strip, x, itemsize * (channels if c.lanes else 1), &w)
         g += strip * places * c.itemsize * (c.outs if c.lanes else 1)
         if c.direct:
             direct(&c.product, &w, x, c.panels + part // count % c.groups * c.nbytes, g,

@@ -40,6 +40,9 @@ from tensorlib._core.convolutions.joined_columns cimport (
 from tensorlib._core.convolutions.image_lanes cimport (
     Stacked, shares_of_weight, stacked_fits, stacked_outputs, stacked_weights,
 )
+from tensorlib._core.convolutions.shifted_planes cimport (
+    Shifted, multiply_shifted, shifted_fits,
+)
 from tensorlib._core.convolutions.strips cimport area
 from tensorlib._core.layers.windows cimport (
     COL2IM, COL2IM_IMAGES, IM2COL, IM2COL_IMAGES, fill_window, find_window_loop, window_fn,
@@ -163,30 +166,49 @@ cdef bint are_paired(const Convolution* c, Tensor a, Tensor b) noexcept:
             and c.ins > 1 and not c.plain)
 
 
-cdef bint takes_mixed(Convolution* c, Tensor a, Tensor b) noexcept:
-    """Whether channels are interleaved in pairs, and windows multiplied where they lie."""
+cdef bint takes_mixed(Convolution* c, Tensor a, Tensor b, bint lanes) noexcept:
+    """Whether channels are multiplied in pairs, in windows where they lie; sets whether they do
+    so beside each other."""
     if not are_paired(c, a, b) or c.ins < LEAST_PAIRED:
         return False
     c.product.paired, c.product.ins, c.product.outs = c.ins, (c.ins + 1) // 2, c.outs
-    c.product.taps, c.product.lanes = c.product.ins * c.elements, False
-    return direct_fits(&c.product, &c.window)
+    c.product.taps = c.product.ins * c.elements
+    c.lanes = c.product.lanes = lanes and c.groups == 1 and c.ins % 2 == 0
+    if direct_fits(&c.product, &c.window):
+        return True
+    c.lanes = False
+    return False
 
 
-cdef int multiply_mixed(Convolution* c, Tensor x, Tensor w, Tensor y) except -1:
-    """y := the products of such windows with the weights"""
-    cdef Py_ssize_t ins = c.ins, nbytes = c.elements * 2, row, channel
-    cdef Tensor mixed = new_of("convolution", FLOAT32,
-                               (c.groups * c.outs, (ins + 1) // 2, c.elements))
-    cdef char* at = mixed.data_pointer
-    cdef char* weight = w.data_pointer
+cdef Tensor mixed_weight(const Convolution* c, Tensor weight):
+    """The pairs of channels of each element beside each other"""
+    cdef Py_ssize_t nbytes = c.elements * 2, row, channel
+    cdef Tensor mixed, w
+    cdef char* at
+    cdef const char* source
+    if c.ins % 2 == 0:
+        return laid(weight, BFLOAT16, True)
+    w = packed(weight)
+    mixed = new_of("convolution", FLOAT32, (c.groups * c.outs, (c.ins + 1) // 2, c.elements))
+    at, source = mixed.data_pointer, w.data_pointer
     for row in range(c.groups * c.outs):
-        for channel in range(0, ins, 2):
-            mix_rows(weight, NULL if channel + 1 == ins else weight + nbytes, at, c.elements)
-            weight += nbytes * min(<Py_ssize_t>2, ins - channel)
+        for channel in range(0, c.ins, 2):
+            mix_rows(source, NULL if channel + 1 == c.ins else source + nbytes, at, c.elements)
+            source += nbytes * min(<Py_ssize_t>2, c.ins - channel)
             at += c.elements * c.itemsize
-    c.paired, c.ins = ins, (ins + 1) // 2
-    c.x, c.weight, c.g = x.data_pointer, mixed.data_pointer, y.data_pointer
-    return by_strips(c)
+    return packed(exchanged(mixed, 1, 2))
+
+
+cdef Tensor multiply_mixed(Convolution* c, Tensor input, Tensor weight, tuple sizes):
+    """The products of such windows with the weights"""
+    cdef Tensor y = new_of("convolution", FLOAT32, sizes), w = mixed_weight(c, weight)
+    cdef Tensor x = laid(input, BFLOAT16, c.lanes)
+    if c.lanes:
+        lay_lanes(y)
+    c.paired, c.ins = c.ins, (c.ins + 1) // 2
+    c.x, c.weight, c.g = x.data_pointer, w.data_pointer, y.data_pointer
+    by_strips(c)
+    return y
 
 
 cdef tuple plain_options(tuple options):
@@ -237,9 +259,8 @@ cdef Tensor convolved(Tensor input, Tensor weight, tuple planes, tuple options, 
     if is_dense(&c, input, weight):
         y = product_of_whole(input, weight, sizes, wide)
         return laid(y, y.type, lanes)
-    if takes_mixed(&c, input, weight):
-        y = new_of("convolution", FLOAT32, sizes)
-        multiply_mixed(&c, packed(input), packed(weight), y)
+    if takes_mixed(&c, input, weight, lanes):
+        y = multiply_mixed(&c, input, weight, sizes)
         return laid(y, FLOAT32 if wide else BFLOAT16, lanes)
     y = convolved_lanes(&c, input, weight, sizes) if lanes else None
     if y is not None:
@@ -333,6 +354,22 @@ cdef Tensor put_back(Tensor grad, Tensor weight, tuple spatial, tuple options, b
     return laid(y, c.dtype if wide else grad.type, lanes)
 
 
+cdef Tensor weight_of_pairs(const Convolution* c, Tensor grad, Tensor input, tuple sizes):
+    """The adjoint for the weight by planes of pairs; None where columns are to be multiplied."""
+    cdef Shifted s
+    cdef Tensor g, x, y
+    if not are_paired(c, grad, input):
+        return None
+    s.window, s.images, s.groups, s.ins, s.outs = c.window, c.images, c.groups, c.ins, c.outs
+    s.elements, s.plane, s.places = c.elements, c.plane, c.places
+    if not shifted_fits(&s):
+        return None
+    g, x = packed(grad), packed(input)
+    y = new_of("convolution", BFLOAT16, sizes)
+    s.x, s.g, s.weight = x.data_pointer, g.data_pointer, y.data_pointer
+    return y if multiply_shifted(&s) else None
+
+
 def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
     """The adjoint of `convolve` for its weight, whose windows have sizes `kernel`."""
     kernel, options = settled(kernel), plain_options(options)
@@ -355,6 +392,9 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
     y = weight_of_lanes(&c, grad, input, sizes) if are_lanes(grad, input) else None
     if y is not None:
         return cast(y, grad.type)
+    y = weight_of_pairs(&c, grad, input, sizes)
+    if y is not None:
+        return y
     c.lanes = are_lanes(grad, input) and fits_tiles(&c, GRADIENT, &tiled)
     g, x = laid(grad, c.dtype, c.lanes), laid(input, c.dtype, c.lanes)
     along = lie_along(&c, &s)

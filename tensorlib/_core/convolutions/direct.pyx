@@ -9,8 +9,8 @@ Where windows are next to each other, one tap of all windows of a row is a conti
 image. These runs are the rows of a matrix by which the weight is multiplied, and nothing is copied
 or transposed: 3 to 32 channels of 32 x 32 took 30 us by columns, and take 18.
 
-In bfloat16 the padded copy interleaves two channels each, so that an element is a pair, and the
-same products take half the time.
+In bfloat16 an element is a pair of channels, and the pairs of a place lie beside each other in the
+copy: so a row of a window is one run, which is copied faster than its elements.
 """
 
 from libc.string cimport memcpy, memset
@@ -49,7 +49,7 @@ cdef bint direct_fits(Direct* d, const Window* w) noexcept nogil:
     cdef int i
     for i in range(3):
         area = times(area, reach(w, i))
-    d.copies = d.paired > 0 or not inside(w)
+    d.copies = d.paired > 0 and not d.lanes or not inside(w)
     return (d.outs >= LEAST_OUTS and (d.lanes or d.taps * (2 if d.paired else 1) >= LEAST_TAPS)
             and (not d.copies or times(d.ins, area) <= d.taps * places))
 
@@ -57,13 +57,20 @@ cdef bint direct_fits(Direct* d, const Window* w) noexcept nogil:
 cdef size_t direct_room(const Direct* d, const Window* w) noexcept nogil:
     """The bytes of scratch memory that `direct` needs."""
     cdef size_t copy = d.ins * reach(w, 0) * reach(w, 1) * reach(w, 2) if d.copies else 0
+    if d.paired and not d.lanes:
+        copy += d.ins * w.size[2]        # a row of all pairs
     return d.taps * sizeof(Py_ssize_t) + (PLACES * d.outs + copy) * d.itemsize
+
+
+cdef inline bint beside(const Direct* d) noexcept nogil:
+    """Whether the elements of a place lie beside each other where windows are multiplied"""
+    return d.lanes or d.paired > 0
 
 
 cdef inline void set_steps(const Direct* d, Py_ssize_t high, Py_ssize_t wide,
                            Py_ssize_t* step) noexcept nogil:
-    """step := the elements from one plane, row and column to the next"""
-    step[2] = d.ins if d.lanes else 1
+    """step := elements to the next plane of planes, row and column"""
+    step[2] = d.ins if beside(d) else 1
     step[1] = wide * step[2]
     step[0] = high * step[1]
 
@@ -84,7 +91,8 @@ cdef void direct(const Direct* d, const Window* w, const char* x, const char* pa
     cdef Py_ssize_t most = (all + parts - 1) // max(<Py_ssize_t>1, parts)    # of nearly one size
     set_steps(d, w.size[1], w.size[2], step)
     if d.copies:
-        x = with_zeros(d, w, x, rows + PLACES * d.outs * d.itemsize)
+        x = (with_pairs if d.paired and not d.lanes else with_zeros)(
+            d, w, x, rows + PLACES * d.outs * d.itemsize)
         set_steps(d, reach(w, 1), reach(w, 2), step)
         plane = reach(w, 0) * step[0]
     find_taps(d, w, plane, step, taps)
@@ -118,7 +126,7 @@ cdef void find_taps(const Direct* d, const Window* w, Py_ssize_t plane, const Py
                     Py_ssize_t* taps) noexcept nogil:
     """taps := the offset of each element of a window from its first one, in elements"""
     cdef Py_ssize_t p, i, j, k, lane, lanes = step[2]
-    for p in range(1 if d.lanes else d.ins):
+    for p in range(1 if beside(d) else d.ins):
         for i in range(w.kernel[0]):
             for j in range(w.kernel[1]):
                 for k in range(w.kernel[2]):
@@ -142,13 +150,29 @@ cdef const char* with_zeros(const Direct* d, const Window* w, const char* x,
             to = y + (((p * deep + i + w.pad[0]) * high + w.pad[1]) * wide + w.pad[2]) * size
             for j in range(low):
                 from_row = (i * w.size[1] + j) * w.size[2]
-                if d.paired:
-                    mix_rows(x + (2 * p * w.apart + from_row) * 2,
-                             NULL if 2 * p + 1 == d.paired else
-                             x + ((2 * p + 1) * w.apart + from_row) * 2,
-                             to + j * wide * d.itemsize, run)
-                else:
-                    memcpy(to + j * wide * size, x + (p * w.apart + from_row) * size, run * size)
+                memcpy(to + j * wide * size, x + (p * w.apart + from_row) * size, run * size)
+    return y
+
+
+cdef const char* with_pairs(const Direct* d, const Window* w, const char* x,
+                            char* y) noexcept nogil:
+    """The same of channels in pairs, which are planes in x and lie beside each other in y"""
+    cdef Py_ssize_t deep = reach(w, 0), high = reach(w, 1), wide = reach(w, 2), p, i, j
+    cdef Py_ssize_t run = max(<Py_ssize_t>0, min(w.size[2], wide - w.pad[2]))
+    cdef Py_ssize_t low = max(<Py_ssize_t>0, min(w.size[1], high - w.pad[1]))
+    cdef Py_ssize_t size = d.itemsize * d.ins
+    cdef char* row = y + deep * high * wide * size
+    cdef const char* source
+    memset(y, 0, deep * high * wide * size)
+    for i in range(max(<Py_ssize_t>0, min(w.size[0], deep - w.pad[0]))):
+        for j in range(low):
+            for p in range(d.ins):
+                source = x + (2 * p * w.apart + (i * w.size[1] + j) * w.size[2]) * 2
+                mix_rows(source, NULL if 2 * p + 1 == d.paired else source + w.apart * 2,
+                         row + p * run * d.itemsize, run)
+            turn(d.dtype, row, run,
+                 y + (((i + w.pad[0]) * high + j + w.pad[1]) * wide + w.pad[2]) * size, d.ins,
+                 d.ins, run)
     return y
 
 

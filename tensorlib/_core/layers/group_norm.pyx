@@ -1,24 +1,26 @@
 """Normalisation of channels, as in `batch_norm`, and of groups of them, as in `group_norm`, and the
 affine map of channels (scale and shift). Outside autograd.
 
-Tensors are (B, C, *), and the vectors have C elements. A channels-last tensor, or one with channels
-of one element, is a matrix with a column for each channel; for groups it is one for each example.
-The gradients of other layouts are one kernel, which gives those of the vectors for each example;
-here they are summed. Half types are computed in float32.
+Tensors are (B, C, *) with vectors of C elements. Channels that lie beside each other, or have one
+element each, are columns of a matrix: of one of all examples, or for groups of one of each example.
+Other gradients are one kernel, which leaves those of the vectors by each example; they are summed
+here. Half types are computed in float32, planes of channels one by one in scratch memory.
 """
 
 from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport (
-    FLOAT32, FLOAT64, FLOAT_KIND, KIND, compute_dtype, dtype_object,
+    FLOAT32, FLOAT64, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, dtype_object,
 )
 from tensorlib._core.base.kernels cimport find_pairs
+from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.work cimport run_alone, share
 from tensorlib._core.reduce.arrange cimport fold
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL, SUM
 from tensorlib._core.tensor.lanes cimport gives_lanes, lanes_of, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, laid, packed, zero
+from tensorlib._core.tiles.loops cimport cast_loop, find_cast
 
 from tensorlib._core.interpreters.recording import UnsupportedDtype
 
@@ -28,7 +30,8 @@ cdef enum:
     LEAF = 32            # whose rows are a multiple of this
     SUMS = 4             # sums that a column has
     VECTORS = 4
-    SMALL = 512          # numbers of all columns that fit on the stack
+    CHANNEL = 1 << 17    # elements of one of half types that is widened by itself
+    SMALL = 512          # numbers of columns that need no memory of their own
 
 ctypedef struct Planes:
     Py_ssize_t channels, together, inner     # of an example, of a group; the elements of a channel
@@ -251,7 +254,6 @@ cdef int begin_matrices(Matrices* m, Tensor x, Tensor w, Tensor y, Py_ssize_t co
     m.mean = m.var = NULL
     m.by_weight = m.by_bias = NULL
     m.x, m.w, m.y = x.data_pointer, w.data_pointer, y.data_pointer
-    return 0
 
 
 cdef tuple columns_backward(bint flat, Tensor g, Tensor x, Tensor w, Py_ssize_t count,
@@ -280,6 +282,47 @@ ctypedef struct Channels:
     char* mean
     char* var
     Sizes sizes
+    cast_loop widen      # of half types that are computed channel by channel, or NULL
+    cast_loop narrow
+    bint failed
+
+
+cdef void run_halves(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Channels [begin, end) of a half type, of which each becomes float32 in scratch memory"""
+    cdef Channels* c = <Channels*>context
+    cdef Sizes one = c.sizes
+    cdef Py_ssize_t size = c.sizes.outer * c.sizes.inner, vector, channel
+    cdef size_t nbytes = (3 if c.back else 2) * size * sizeof(float)
+    cdef char* y = take_scratch(nbytes)
+    cdef char* x = y + size * sizeof(float)
+    cdef char* g = x + size * sizeof(float)
+    if y == NULL:
+        c.failed = True
+        return
+    one.channels = 1
+    for channel in range(begin, end):
+        vector = channel * sizeof(float)
+        move_channel(c, c.widen, c.x, x, channel, False)
+        if c.back:
+            move_channel(c, c.widen, c.g, g, channel, False)
+            (<channels_backward_fn>c.loop)(g, x, c.w + vector, y, c.mean + vector, c.var + vector,
+                                           &one, 0, 1)
+        else:
+            (<channels_fn>c.loop)(x, c.w + vector, c.b + vector, y, c.mean + vector,
+                                  c.var + vector, &one, 0, 1)
+        move_channel(c, c.narrow, c.y, y, channel, True)
+    give_scratch(y, nbytes)
+
+
+cdef inline void move_channel(const Channels* c, cast_loop loop, const char* planes, char* run,
+                              Py_ssize_t channel, bint back) noexcept nogil:
+    """run := the elements of a channel; or, `back`, its planes := these"""
+    cdef Py_ssize_t i, n = c.sizes.inner
+    cdef char* plane = <char*>planes + channel * n * 2
+    for i in range(c.sizes.outer):
+        loop(run if back else plane, plane if back else run, n)
+        plane += c.sizes.channels * n * 2
+        run += n * sizeof(float)
 
 
 cdef void run_channels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -300,8 +343,21 @@ cdef int run_planes(Channels* c, bint back, Tensor x, double eps) except -1:
     if x.dims[1] == 1:
         c.sizes.outer, c.sizes.inner = 1, size
     c.back, c.sizes.eps, c.x = back, eps, x.data_pointer
-    c.loop = steps[<int>(CHANNELS_BACKWARD if back else CHANNELS)][x.type != FLOAT32]
-    return share(run_channels, c, c.y, x.dims[1], 1 + PIECE // size, x.numel_ < RELEASE_GIL)
+    c.loop = steps[<int>(CHANNELS_BACKWARD if back else CHANNELS)][x.type == FLOAT64]
+    c.widen, c.narrow, c.failed = NULL, NULL, False
+    if ITEMSIZE[x.type] == 2:
+        c.widen, c.narrow = find_cast(x.type, FLOAT32), find_cast(FLOAT32, x.type)
+    share(run_channels if c.widen == NULL else run_halves, c, c.y, x.dims[1], 1 + PIECE // size,
+          x.numel_ < RELEASE_GIL)
+    if c.failed:
+        raise MemoryError("channel_norm: no memory for a channel")
+
+
+cdef Tensor planes_of(Tensor x, int dtype, bint lanes):
+    """As they are where channels are widened one by one, else in the dtype of the computation"""
+    x = laid(x, x.type, lanes)
+    cdef bint widened = not are_columns(x) and x.numel_ <= CHANNEL * x.dims[1]
+    return x if widened else laid(x, dtype, lanes)
 
 
 def channel_norm(Tensor input, Tensor weight, Tensor bias, double eps, Tensor mean or None=None,
@@ -314,7 +370,7 @@ def channel_norm(Tensor input, Tensor weight, Tensor bias, double eps, Tensor me
     cdef Channels c
     cdef int dtype = check_vector("channel_norm", input, weight)
     cdef bint lanes = gives_lanes(input)
-    cdef Tensor x = laid(input, dtype, lanes), w = packed(cast(weight, dtype))
+    cdef Tensor x = planes_of(input, dtype, lanes), w = packed(cast(weight, dtype))
     cdef Tensor b = packed(cast(bias, dtype)), out = new_result(x, lanes)
     check_alike("channel_norm", weight, bias)
     mean = new_like(w, dtype) if mean is None else mean
@@ -338,7 +394,7 @@ def channel_norm_backward(Tensor grad, Tensor input, Tensor weight, double eps):
     cdef Channels c
     cdef int dtype = check_vector("channel_norm_backward", input, weight)
     cdef bint lanes = gives_lanes(input)
-    cdef Tensor x = laid(input, dtype, lanes), g = laid(grad, dtype, lanes)
+    cdef Tensor x = planes_of(input, dtype, lanes), g = laid(grad, x.type, lanes)
     cdef Tensor w = packed(cast(weight, dtype)), out, by_weight, by_bias
     check_alike("channel_norm_backward", grad, input)
     if x.numel_ and are_columns(x):

@@ -2,8 +2,11 @@
 
 from tensorlib._core.products.panel_products cimport Block, MatmulArgs
 
-# Whether a product of these sizes is faster this way. The rows of `a` must be contiguous; and, with
-# so few rows that b is not packed, the rows or the columns of b.
+cdef enum:
+    PAIRED_WIDTH = 32       # columns of a panel
+
+# Whether a product of these sizes is faster so. The rows of its `a` are contiguous; either the rows
+# or the columns of its b are where it has so few rows that b is not packed.
 cdef bint takes_pairs(Py_ssize_t m, Py_ssize_t k, Py_ssize_t n) noexcept nogil
 
 # Whether b is packed: then it may have any strides, and y may be bfloat16.
@@ -21,7 +24,17 @@ cdef void mix_rows(const char* a, const char* b, char* p, Py_ssize_t n) noexcept
 # y (m, n) := float32 x, rounded to bfloat16. The rows of y have even lengths.
 cdef void round_rows(const char* x, Py_ssize_t m, Py_ssize_t n, char* y) noexcept nogil
 
-# y (m, n), float32 := a (m, k) @ b; strides in elements.
+# y (m, n) of float32 := a (m, k) @ b; strides in elements,
 cdef void multiply_pairs(const char* a, Py_ssize_t a_row, const char* b, Py_ssize_t b_row,
                          Py_ssize_t b_col, char* y, Py_ssize_t m, Py_ssize_t k,
                          Py_ssize_t n) noexcept nogil
+
+# y (n) of bfloat16 := x of float32, as results are rounded,
+cdef void round_results(const char* x, char* y, Py_ssize_t n) noexcept nogil
+
+# and the same by panels of b: p := `count` columns of k rows, and y := or += a @ them.
+cdef void pack_paired_panel(const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* p,
+                            Py_ssize_t k, Py_ssize_t count) noexcept nogil
+cdef void multiply_paired_panel(const char* a, Py_ssize_t a_row, const char* p, char* y,
+                                Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t count,
+                                bint adds) noexcept nogil

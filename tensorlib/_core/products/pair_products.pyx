@@ -13,8 +13,8 @@ from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
 
 cdef enum:
-    WIDTH = 32              # columns of a panel
-    DEPTH = 512             # rows of a panel that fit L1; an even number
+    WIDTH = PAIRED_WIDTH
+    DEPTH = 512             # so many rows of a panel take L1; an even number
     PANEL = DEPTH // 2 * WIDTH       # pairs in a panel
     FEW = 3                 # rows of a: with so few, packing b takes longer than it saves
     TILE = 32               # rows of the largest register tile
@@ -75,6 +75,22 @@ cdef void round_rows(const char* x, Py_ssize_t m, Py_ssize_t n, char* y) noexcep
     cdef Py_ssize_t i
     for i in range(m):
         round_to_half(<const float*>x + i * n, <uint16_t*>y + i * (n + n % 2), n)
+
+
+cdef void round_results(const char* x, char* y, Py_ssize_t n) noexcept nogil:
+    nearest(<const float*>x, <uint16_t*>y, n)
+
+
+cdef void pack_paired_panel(const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* p,
+                            Py_ssize_t k, Py_ssize_t count) noexcept nogil:
+    pack(<const uint16_t*>b, b_row, b_col, <uint32_t*>p, k, count)
+
+
+cdef void multiply_paired_panel(const char* a, Py_ssize_t a_row, const char* p, char* y,
+                                Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t count,
+                                bint adds) noexcept nogil:
+    panel_product(<const uint16_t*>a, a_row, <const uint32_t*>p, y, y_row, m, k, count,
+                  ADDS if adds else SETS)
 
 
 cdef void multiply_pairs(const char* a, Py_ssize_t a_row, const char* b, Py_ssize_t b_row,

@@ -20,6 +20,8 @@ HALVES = (BY_NAME["bfloat16"], BY_NAME["float16"])
 WIDE = ("tensorlib.ops.reduce.", "tensorlib.linalg.", *(
     f"tensorlib.nn.functional.{losses}" for losses in (
         "elementwise_losses", "likelihoods", "margins", "ctc", "adaptive", "distances")))
+# Families that take a weight of another dtype than the input, which gives that of the result.
+WEIGHTED = ("tensorlib.nn.functional.norms", "tensorlib.nn.functional.group_norms")
 # Products whose kernels take no half types: operands and results are rounded to these.
 ROUNDED = ("tensorlib.nn.functional.attention_tiles", "tensorlib.nn.functional.recurrent_steps")
 
@@ -43,8 +45,8 @@ class autocast(Interpreter):
 
     Their float32 tensors are cast to `dtype`. Sums and other reductions, losses and what
     `tensorlib.linalg` has take float32, and where float32 meets half types in another operation
-    it is computed in float32. Other operations keep their dtypes, as do float64 and forms that
-    write (`out=`, `add_`). Backward sweeps have the dtypes of the forward pass.
+    it is computed in float32; layers that normalise give the dtype of their input. Other
+    operations keep their dtypes, as do float64 and forms that write (`out=`, `add_`). Backward sweeps have the dtypes of the forward pass.
 
     dtype: bfloat16, the default, or float16. enabled: False switches it off inside another.
     Raises: RuntimeError for a device that nobody knows, ValueError for what is not a string.
@@ -117,7 +119,8 @@ class autocast(Interpreter):
             return args
         if op.multiplications is not None:
             target = self.fast_dtype
-        elif op.family.startswith(WIDE) or len(dtypes) > 1:
+        elif op.family.startswith(WIDE) or (
+                len(dtypes) > 1 and not op.family.startswith(WEIGHTED)):
             target = FLOAT32
         else:
             return args
