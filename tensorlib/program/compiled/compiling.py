@@ -125,6 +125,12 @@ class Compiled(Dispatcher):
         tensors = kind.tensors_of(args, kwargs)
         if tensors is None or any(type(x) is Variable for x in kind.others):
             return self._f(*args, **kwargs)     # what differs from itself, or is of another program
+        for x in kind.others:
+            if in_class(type(x), "__del__") is not MISSING:     # not even the kind may keep it
+                self._eager = self._quiet
+                self._say(f"eagerly: an argument is a {type(x).__qualname__}, whose class has a "
+                          "__del__, which a guard would delay")
+                return self._f(*args, **kwargs)
         recorder.reads = ReadRecorder(recorder.is_inside, contained(args, kwargs))
         recorder.reads.root = root_of(self._f)
         if kind.opaque:

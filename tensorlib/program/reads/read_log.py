@@ -201,7 +201,7 @@ class ReadLog:
     def mark_old(self, holder: Any, kind: str, value: Any, argument_ids: set[int],
                  line: str) -> None:
         """Marks what was found in an old object as old, too. Raises: Unplanned for an argument that
-        was read from outside as well."""
+        was read from outside as well, and for what has a finaliser."""
         if kind == "attrs":
             self.old[id(vars_of(holder))] = holder
         found = [value]                           # with what is in tuples, as members are
@@ -212,6 +212,7 @@ class ReadLog:
                 continue
             if issubclass(type(x), Tensor) and id(x) not in argument_ids:
                 self.tensors[id(x)] = x
+            refuse_finalised(x, line)
             if id(holder) not in self.covered:
                 if id(x) in argument_ids:
                     raise Unplanned("a tensor is an argument, and is read from outside as well, "
@@ -220,6 +221,13 @@ class ReadLog:
                     raise Unplanned(f"a {type(x).__name__} is an argument, and is read from "
                                     f"outside as well, {line}")
             self.old[id(x)] = x
+
+
+def refuse_finalised(x: Any, line: str) -> None:
+    """Raises: Unplanned for an object that has a finaliser, which a guard of it would delay."""
+    if in_class(type(x), "__del__") is not MISSING:
+        raise Unplanned(f"a {type(x).__qualname__} would be kept alive, whose class has a "
+                        f"__del__, {line}")
 
 
 def line_in(f: Any) -> int:
