@@ -214,3 +214,92 @@ def test_what_else_is_read_of_it_is_that_of_each_call(named):
                 log.append((seen(found) if named == "grad" else found, seen(y)))
         logs.append(log)
     assert logs[0] == logs[1]
+
+
+# ---- states that a function stores itself: only the store is left out of what is replayed
+
+class Cell(tl.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.h, self.c, self.states = tl.nn.Linear(3, 3), None, None, {}
+
+    def initial(self, x):
+        return tl.zeros(len(x), 3)
+
+
+class StoredWhereItIsMade(Cell):
+    def forward(self, x):
+        if self.h is None:
+            self.h = self.initial(x)
+        self.h = tl.tanh(self.linear(x) + self.h)
+        return self.h * 2
+
+
+class StoredLater(Cell):
+    def forward(self, x):
+        if self.h is None:
+            self.h = self.initial(x)
+        h = tl.tanh(self.linear(x) + self.h)
+        self.h = h
+        return h * 2
+
+
+class StoredTogether(Cell):
+    def forward(self, x):
+        if self.h is None:
+            self.h = self.c = self.initial(x)
+        self.h, self.c = tl.tanh(self.linear(x) + self.h), tl.exp(self.c) + x
+        return self.h * 2
+
+
+class StoredInADict(Cell):
+    def forward(self, x):
+        before = self.states.get("h", self.initial(x))
+        self.states["h"] = tl.tanh(self.linear(x) + before)
+        return self.states["h"] * 2
+
+
+class StoredInALoop(Cell):
+    def forward(self, x):
+        self.h = self.initial(x)
+        for k in range(3):
+            self.h = tl.tanh(self.linear(x) + self.h) + k
+        return self.h * 2
+
+
+class StoredInABranch(Cell):
+    def forward(self, x):
+        y = self.linear(x)
+        if self.training or self.h is None:
+            self.h = y.mean(0) * 0.5
+        return y - self.h
+
+
+def sequence_of(kind, compiled):
+    tl.manual_seed(0)
+    cell = kind()
+    f = compiled(cell)
+    log = []
+    for size in (2, 2, 2, 2, 2, 4, 4):
+        if size == 4:
+            cell.h = cell.c = None
+            cell.states.clear()
+        if log and kind is StoredInABranch:
+            cell.train(len(log) % 4 != 3)
+        with tl.no_grad():
+            y = f(tl.linspace(-1, 1, 3 * size).reshape(size, 3) * len(log))
+        log.append([seen(x) for x in (y, cell.h, cell.c, *cell.states.values()) if x is not None])
+    return log, f
+
+
+@each("kind", [StoredWhereItIsMade, StoredLater, StoredTogether, StoredInADict, StoredInALoop,
+               StoredInABranch])
+def test_a_state_that_a_function_stores(kind):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        log, compiled = sequence_of(kind, tl.compile)
+    assert log == sequence_of(kind, lambda f: f)[0]
+    if kind in (StoredWhereItIsMade, StoredLater, StoredTogether):
+        parts = compiled._entries[0].parts.parted.parts
+        assert parts and all(part._entries[0].replay is not None for part in parts)
+
