@@ -2,6 +2,7 @@
 
 import pytest
 from beside_eager import agrees
+from cases import each
 
 import tensorlib as tl
 from tensorlib import func
@@ -62,6 +63,34 @@ def test_gradients_with_a_graph_are_captured(name, transform, required):
 
     warnings = agrees(build)
     assert not warnings or name == "linear", warnings
+
+
+ROWS, LARGE = (3, 4), (64, 64)
+OF_ROWS = {
+    "sum": lambda x, w: (x * w).exp().sum(),
+    "mean": lambda x, w: (x * w).exp().mean(),
+    "sum of squares": lambda x, w: (x * w).pow(2).sum(),
+    "sums of columns": lambda x, w: (x * w).sum(0).exp().sum(),
+    "variance": lambda x, w: (x * w).var(),
+}
+
+
+@each("transform", [
+    lambda f: lambda x, w: func.grad(f)(x, w),
+    lambda f: lambda x, w: func.vjp(lambda y: f(y, w), x)[1](tl.tensor(2.0))[0],
+    lambda f: lambda x, w: (lambda y: tl.autograd.grad(f(y, w), y, create_graph=True)[0])(
+        x if x.requires_grad else x.detach().requires_grad_())])
+@each("name", OF_ROWS)
+@each("shape, required", [(ROWS, "x"), (ROWS, "w"), (ROWS, ""), (LARGE, "x"), (LARGE, "w")])
+def test_a_gradient_with_a_graph_lies_as_that_of_the_eager_call(transform, name, shape, required):
+    """Also that of what lies in columns, and of few elements as of many."""
+    def build():
+        w = tl.linspace(0, 1, shape[1]).requires_grad_("w" in required)
+        f = transform(OF_ROWS[name])
+        x = tl.linspace(-1, 1, shape[0] * shape[1]).reshape(*shape[::-1]).t()
+        return lambda x: f(x, w), [(x * k).requires_grad_("x" in required) for k in (1, 2)], w
+
+    agrees(build)
 
 
 def test_a_leaf_of_the_call_is_in_its_graph():

@@ -1,6 +1,7 @@
-"""Tracebacks that a function sees, or its caller: those of the eager call, without the frames of
-what captures."""
+"""Frames that a function sees, in tracebacks or below its own, and those that its caller sees:
+those of the eager call, without the frames of what captures."""
 
+import logging
 import sys
 import traceback
 
@@ -115,3 +116,57 @@ def test_frames_of_parts_have_the_name_of_the_function():
         f(tl.ones(2), seen)
         in_parts(tl.ones(2), wanted)
     assert [x[0] for x in seen] == [x[0] for x in wanted] == ["in_parts"] * 3
+
+
+class Lines(logging.Handler):
+    """Keeps where each message was logged."""
+
+    def __init__(self, seen):
+        super().__init__()
+        self.seen = seen
+
+    def emit(self, record):
+        self.seen.append((record.funcName, record.lineno))
+
+
+def logs(x, seen):
+    logger = logging.Logger("captured")
+    logger.addHandler(Lines(seen))
+    logger.warning("here")
+    logs_again(logger)
+    return x * 2
+
+
+def logs_again(logger):
+    logger.warning("and here")
+
+
+def asks_for_the_stack(x, seen):
+    stack = traceback.extract_stack()
+    seen.append([(frame.name, frame.lineno) for frame in stack[-2:]])
+    return x * 2
+
+
+def walks_back(x, seen):
+    frame = sys._getframe()
+    seen.append((frame.f_back.f_code.co_name, sys._getframe(1) is frame.f_back))
+    return x * 2
+
+
+def reaches_too_far(x, seen):
+    try:
+        sys._getframe(10_000)
+    except ValueError as error:
+        seen.append(str(error))
+    return x * 2
+
+
+@each("function", [logs, asks_for_the_stack, walks_back, reaches_too_far])
+def test_what_a_function_sees_of_its_callers(function):
+    found = []
+    for f in (function, tl.compile(function)):
+        seen = []
+        for _ in range(3):
+            f(tl.ones(2), seen)
+        found.append(seen)
+    assert found[0] == found[1]

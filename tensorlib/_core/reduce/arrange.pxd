@@ -9,6 +9,7 @@ cdef Tensor new_reduced(Tensor x, int n_reduced, const int* reduced, bint keepdi
 cdef Tensor reduced_last(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes)
 cdef int check_status(int status, Tensor x) except -1
 cdef int reduced_dims(object dim, int ndim, int* reduced) except -1
+cdef bint fills(int ndim, const Py_ssize_t* dims, int n_reduced) noexcept
 cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduced,
                         const int* reduced, bint keepdim)
 cdef Tensor reducible(int kind, Tensor x, int computed)

@@ -451,6 +451,15 @@ cdef int reduced_dims(object dim, int ndim, int* reduced) except -1:
     return ndim
 
 
+cdef bint fills(int ndim, const Py_ssize_t* dims, int n_reduced) noexcept:
+    """Whether the gradient of a sum is a buffer of one value, and no view."""
+    cdef Py_ssize_t numel = 1
+    cdef int d
+    for d in range(ndim):
+        numel *= dims[d]
+    return n_reduced == ndim and numel <= FILLED
+
+
 cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduced,
                         const int* reduced, bint keepdim):
     """`g`, of the shape of a reduction's result, expanded to the shape that was reduced.
@@ -459,13 +468,11 @@ cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduce
     tensor, on which the operations that follow are faster.
     """
     cdef Py_ssize_t steps[MAX_NDIM]
-    cdef Py_ssize_t numel = 1
     cdef int d, k = 0, place = 0
     cdef bint fits = g.ndim_ == (ndim if keepdim else ndim - n_reduced)
     cdef Repeated copy
     cdef Tensor out
     for d in range(ndim if fits else 0):
-        numel *= dims[d]
         if k < n_reduced and reduced[k] == d:
             steps[d] = 0
             k += 1
@@ -478,10 +485,10 @@ cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduce
         raise RuntimeError(
             f"backward: a gradient of shape {tuple(g.shape)} is not that of a reduction of "
             f"{sizes_of(ndim, dims)} over {n_reduced} dims")
-    if n_reduced == ndim and numel <= FILLED:
+    if fills(ndim, dims, n_reduced):
         out = new_tensor(g.type, ndim, dims)
         copy.one, copy.y, copy.dtype = g.data_pointer, out.data_pointer, g.type
-        run_alone(repeat_one, &copy, copy.y, numel)
+        run_alone(repeat_one, &copy, copy.y, out.numel_)
         return out
     return new_view(g, ndim, dims, steps, g.data_pointer)
 

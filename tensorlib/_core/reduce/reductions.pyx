@@ -17,7 +17,7 @@ from tensorlib._core.base.watch cimport watched
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.reduce.arrange cimport (
-    arrange, check_status, expand_over, fold, fold_to, new_reduced, reduced_dims, reducible,
+    arrange, check_status, expand_over, fills, fold, fold_to, new_reduced, reduced_dims, reducible,
 )
 from tensorlib._core.reduce.masks cimport count_nonzero as count_in
 from tensorlib._core.reduce.schedule cimport (
@@ -31,6 +31,7 @@ from tensorlib._core.tensor.tensor cimport (
 )
 from tensorlib._core.tiles.copies cimport arranged_copy, cast, packed, zero
 
+from tensorlib._core.base.formats import contiguous_format
 from tensorlib._core.interpreters.recording import UnsupportedDtype
 
 
@@ -381,15 +382,18 @@ def expand_reduced(object g, input_shape, dim, bint keepdim):
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int reduced[MAX_NDIM]
     cdef int ndim = parse_shape("sum", input_shape, dims), d, n
+    cdef bint filled = False
     n = reduced_dims(dim, ndim, reduced)
-    if isinstance(g, Tensor) and not (mode().grad and requires_grad(<Tensor>g)) and (
-            not watched & watch.INTERPRETERS):           # these must see the operations
-        return expand_over(<Tensor>g, ndim, dims, n, reduced, keepdim)
+    if isinstance(g, Tensor) and not (mode().grad and requires_grad(<Tensor>g)):
+        if not watched & watch.INTERPRETERS:             # else these note the operations
+            return expand_over(<Tensor>g, ndim, dims, n, reduced, keepdim)
+        filled = fills(ndim, dims, n)
     for d in range(n):
         dims[reduced[d]] = 1
     if not keepdim:
         g = g.reshape([dims[d] for d in range(ndim)])
-    return g.expand(input_shape)
+    g = g.expand(input_shape)
+    return g.clone(memory_format=contiguous_format) if filled else g
 
 
 def grad_of_mean(g, input_shape, dim, bint keepdim):

@@ -117,7 +117,9 @@ class ReplayRecorder(Recorder):
             self.reads.try_record(self.reads.record, x, "attrs", None, [*vars(x).items()])
         elif name == "read_grad":
             grad = gradient_of(x)
-            if grad is not None and not was_made_since(grad, self.epoch):
+            if id(x) in self.earlier.in_slots:
+                self.fail(f"grad: the gradient of what is in a slot is read, {user_line()}")
+            elif grad is not None and not was_made_since(grad, self.epoch):
                 if any(x is y for y in self.arguments):
                     self.fail(f"grad: the gradient of an argument is read, {user_line()}")
                 self.while_it_goes(self.earlier.meet, x, grad)
@@ -133,10 +135,8 @@ class ReplayRecorder(Recorder):
                 self.fail(f"{name}: the place of a tensor in its memory can't be captured, "
                           f"{user_line()}")
         elif name == "grad" and not inside:
-            try:
-                leaf = self.variable_of(x)
-            except CaptureError as error:
-                self.fail(str(error))
+            leaf = self.while_it_goes(self.variable_of, x)
+            if leaf is NotImplemented:
                 return
             if leaf.value is None:
                 self.fail(f"grad: the gradient of an argument is set, {user_line()}")

@@ -1,13 +1,15 @@
-"""The `.grad` of captured leaves before a call.
+"""The `.grad` of captured leaves before a call, and tensors in slots.
 
 Gradients that the call reads, or adds to, are additional inputs of each replay, since a training
-loop makes new ones in each step, or adds to the same ones.
+loop makes new ones in each step, or adds to the same ones. So are the tensors of places in which
+calls found one after the other (guards/slots.pyx).
 """
 
 from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.signatures import memory_of, storage_of
+from tensorlib.program.guards.slots import Slot
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.call_types import write_of
 from tensorlib.program.ir.errors import CaptureError
@@ -16,21 +18,32 @@ from tensorlib.program.ir.model import Variable
 
 class EarlierGradients:
     """The earlier gradients found by a capture. given: the leaves whose gradients are inputs of
-    replays, in order, each with the gradient that it had."""
+    replays, and slots, in order, each with the gradient that it had, or the tensor in it.
+    in_slots: these tensors by their ids, each with its slot."""
 
     def __init__(self, recorder: Any):
         self.recorder = recorder
         self.by_id: dict[int, tuple[Tensor, Tensor]] = {}      # each with its leaf
-        self.given: list[tuple[Tensor, Tensor]] = []
+        self.in_slots: dict[int, tuple[Slot, Tensor]] = {}
+        self.given: list[tuple[Any, Tensor]] = []
 
     def __contains__(self, x: Tensor) -> bool:
-        return id(x) in self.by_id
+        return id(x) in self.by_id or id(x) in self.in_slots
+
+    def meet_in_slot(self, slot: Slot, x: Any) -> bool:
+        """Records what a read found in a slot; whether it is given to replays."""
+        recorder = self.recorder
+        if type(x) is not Tensor or x in self or x.requires_grad or x.is_inference() or (
+                x.is_meta or memory_of(x) in recorder.by_memory or recorder.is_inside(x)):
+            return False
+        self.in_slots[id(x)] = slot, x
+        return True
 
     def meet(self, leaf: Tensor, grad: Tensor) -> None:
         """Records the gradient of a leaf. Raises: CaptureError if it can't be an input of
         replays."""
         recorder = self.recorder
-        is_another = (self.by_id[id(grad)][0] is not leaf if grad in self
+        is_another = (self.by_id[id(grad)][0] is not leaf if id(grad) in self.by_id
                       else memory_of(grad) in recorder.by_memory)
         self.by_id.setdefault(id(grad), (leaf, grad))
         if is_another or any(grad is x for x in recorder.arguments):
@@ -39,7 +52,7 @@ class EarlierGradients:
 
     def only_looked_at(self) -> list[Tensor]:
         """The gradients whose elements were not read."""
-        given = {id(grad) for _, grad in self.given}
+        given = {id(x) for _, x in self.given}
         return [grad for _, grad in self.by_id.values() if id(grad) not in given]
 
     def feed(self, grad: Tensor) -> Variable:
@@ -49,19 +62,19 @@ class EarlierGradients:
                                f"or of another class, can't be captured, {user_line()}")
         x: Variable = self.recorder.block.new_variable("input", tuple(grad.shape), grad.dtype)
         self.recorder.feed(grad, x)
-        self.given.append(self.by_id[id(grad)])
+        self.given.append(self.in_slots.get(id(grad)) or self.by_id[id(grad)])
         return x
 
     def take(self, results: list[Any]) -> None:
-        """Makes the gradients that the call returns inputs of replays."""
-        for x in results:
+        """Makes the gradients that the call returns inputs of replays, and what is in slots."""
+        for x in (*results, *(x for _, x in self.in_slots.values())):
             if isinstance(x, Tensor) and x in self:
                 self.recorder.variable_of(x)
 
     def added(self, leaf: Tensor, old: Variable, g: Variable) -> None:
         """Records that a sweep added to the gradient of a leaf, in place."""
         grad = leaf.grad
-        if grad not in self or self.by_id[id(grad)][0] is not leaf or grad.dtype is not g.dtype:
+        if self.by_id.get(id(grad), (None,))[0] is not leaf or grad.dtype is not g.dtype:
             self.recorder.fail("backward: a gradient that is not added in place to the one before "
                                f"can't be captured, {user_line()}")
             return

@@ -54,6 +54,8 @@ def escaped(recorder: Any, result: list[Any], objects: Set[int],
             kept = set(map(id, gc.get_referents(holder)))
             for tensor, x in zip(tensors, variables):
                 if id(tensor) in kept:
+                    recorder.reads.at = recorder.reads.at or (
+                        recorder.reads.line_that_stored(tensor, holder))
                     return x
     return None
 

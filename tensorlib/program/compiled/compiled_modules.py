@@ -12,7 +12,7 @@ from tensorlib.program.compiled.compiling import Compiled
 # The attributes of the wrapper itself. All others are those of the module.
 OWN = {"_f", "_fullgraph", "_options", "_entries", "_eager", "_changes", "_check", "_replays",
        "_told", "_parts", "_quiet", "_apart", "_refused", "_definition",
-       "_said",
+       "_said", "_slots",
        "__wrapped__",
        *WRAPPER_ASSIGNMENTS}
 # Methods that return the module that they are called on.

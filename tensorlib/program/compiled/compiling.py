@@ -35,6 +35,7 @@ from tensorlib.program.guards.own_names import guard as guard_of_builtins
 from tensorlib.program.guards.own_names import replaced
 from tensorlib.program.guards.overlaps import Overlaps
 from tensorlib.program.guards.signatures import Conditions, Signature, storage_of
+from tensorlib.program.guards.slots import Slot, replaced_tensors
 from tensorlib.program.guards.values import (
     MISSING, fields_of, in_class, is_mutable_value, items_of, members_of,
 )
@@ -76,6 +77,7 @@ class Compiled(Dispatcher):
         self._said: set[str] = set()         # warnings that were given
         self._refused = 0                    # the number of kinds of calls that run in parts
         self._eager, self._changes = False, 0
+        self._slots: dict[Any, Slot] | None = {}     # whose tensors are given; None: none may be
         update_wrapper(self, f if hasattr(f, "__name__") else type(f), updated=())
 
     def __getattr__(self, name: str) -> Any:
@@ -124,9 +126,20 @@ class Compiled(Dispatcher):
         recorder = ReplayRecorder(Program(), captured_names(self._f), self._fullgraph)
         tensors = kind.tensors_of(args, kwargs)
         if tensors is None or any(type(x) is Variable for x in kind.others):
-            return self._f(*args, **kwargs)     # no signature can be compared with this one
+            return self._f(*args, **kwargs)     # what differs from itself, or is of another program
+        for x in kind.others:
+            if in_class(type(x), "__del__") is not MISSING:     # not even the kind may keep it
+                self._eager = self._quiet
+                self._say(f"eagerly: an argument is a {type(x).__qualname__}, whose class has a "
+                          "__del__, which a guard would delay")
+                return self._f(*args, **kwargs)
         recorder.reads = ReadRecorder(recorder.is_inside, contained(args, kwargs))
         recorder.reads.root = root_of(self._f)
+        if self._slots is not None:
+            for way in self._entries:
+                self._slots.update(replaced_tensors(way.conditions.guards) if way.replay else {})
+            recorder.reads.slots = self._slots
+            recorder.reads.meet_in_slot = recorder.earlier.meet_in_slot
         if kind.opaque:
             recorder.fail(f"an argument is an {kind.opaque}, whose elements a capture would keep; "
                           "pass a tensor of it")
@@ -181,13 +194,16 @@ class Compiled(Dispatcher):
                 raise Unplanned(f"each call changes {describe(broken)}")
             guards.all.extend(guard_of_gradient(x) for x in recorder.graded)
             kind.bare = tuple(recorder.bare_arguments)
-            kind.take_gradients(earlier.given)
+            kind.take_more(earlier.given)
             for hit in recorder.reads.hits:
                 hit.counts = True                # replays of it are counted from now on
             self._changes = 0
             return way
         except (Unplanned, CaptureError, ProgramError) as error:
             recorder.reads.forget()
+            if recorder.earlier.in_slots:        # it may do with the tensors that there are
+                self._slots = None
+                return None
             if self._fullgraph:
                 raise CaptureError(f"compile: {name_of(self._f)}: {error}") from None
             way = Way(kind, Conditions([], [], []))       # calls of this kind run in parts

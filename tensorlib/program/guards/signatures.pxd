@@ -12,8 +12,8 @@ cdef class Signature:
     cdef int64_t inference           # what inference mode begins versions with, else 0
     cdef readonly str opaque
     cdef public tuple bare
-    cdef list leaves, gradients      # whose gradients are given too, and those, without memory
-    cdef tuple with_gradients(self, tuple tensors)
+    cdef list sources, more          # of what else is given, and that, without memory
+    cdef tuple with_more(self, tuple tensors)
     cdef tuple structure_of(self, value, list seen)
     cpdef tuple tensors_of(self, tuple args, dict kwargs)
     cdef bint are_bare(self, tuple tensors) except -1

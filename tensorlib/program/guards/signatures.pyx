@@ -15,6 +15,7 @@ from tensorlib._core.graph.node cimport Node
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, over_storage, requires_grad, same_shape
 from tensorlib.program.guards.guarded cimport Guards
+from tensorlib.program.guards.slots cimport Slot
 from tensorlib.program.guards.values cimport fields_of, is_same, items_of, members_of, snapshot
 
 from tensorlib._core.base.region import set_without_memory
@@ -35,13 +36,13 @@ cdef class Signature:
     gradient, which arguments are the same tensor, and the value of all else.
     others: the other arguments, which are no tensors and no containers. opaque: the name of the
     type of an argument whose value is not compared, or "". bare: the numbers of the tensors that
-    must have no `.grad`. leaves: those from outside whose gradients a replay is given after the
-    arguments.
+    must have no `.grad`. sources: leaves from outside, whose gradients a replay is given after the
+    arguments, and slots.
     """
 
     def __init__(self, tuple args, dict kwargs):
         self.examples, self.requires, self.kinds, self.others, self.opaque = [], [], [], [], ""
-        self.bare, self.leaves, self.gradients = (), [], []
+        self.bare, self.sources, self.more = (), [], []
         self.grad, self.default_dtype = mode().grad, default_float()
         self.inference = first_version()[0]
         self.structure = self.structure_of((args, kwargs), [])
@@ -102,25 +103,30 @@ cdef class Signature:
             return None
         if not self.are_bare(args):
             return None
-        return self.with_gradients(args) if self.leaves else args
+        return self.with_more(args) if self.sources else args
 
-    def take_gradients(self, list given):
-        """Has a replay be given the gradients that leaves have: `given` has pairs of the two."""
-        self.leaves = [leaf for leaf, _ in given]
-        self.gradients = [like_on_meta(grad) for _, grad in given]
+    def take_more(self, list given):
+        """Has a replay be given the gradients that leaves have, and what is in slots: `given` has
+        pairs of the two."""
+        self.sources = [source for source, _ in given]
+        self.more = [like_on_meta(x) for _, x in given]
 
-    cdef tuple with_gradients(self, tuple tensors):
-        """The tensors of a call, and the gradients of the leaves; None where one is of another
-        kind, or is another one of these."""
-        cdef list found = []
+    cdef tuple with_more(self, tuple tensors):
+        """The tensors of a call, with the gradients of the leaves and those in the slots; None
+        where one is of another kind, or what is in a slot is another one of these."""
+        cdef list found = [*tensors]
         cdef Py_ssize_t i
-        for i in range(len(self.leaves)):
-            grad = (<Tensor>self.leaves[i]).gradient
-            if type(grad) is not Tensor or not is_like(
-                    <Tensor>grad, <Tensor>self.gradients[i], 0):
+        for i in range(len(self.sources)):
+            source = self.sources[i]
+            x = (<Slot>source).found() if type(source) is Slot else (<Tensor>source).gradient
+            if type(x) is not Tensor or not is_like(<Tensor>x, <Tensor>self.more[i], 0):
                 return None
-            found.append(grad)
-        return (*tensors, *found)
+            if type(source) is Slot:
+                for y in found:
+                    if y is x:
+                        return None
+            found.append(x)
+        return tuple(found)
 
     cdef bint are_bare(self, tuple tensors) except -1:
         """Whether the tensors that must have no `.grad` have none."""
@@ -148,8 +154,8 @@ cdef class Signature:
         for x, y in zip(self.others, other.others):
             if not is_same(x, y):
                 return f"an argument is another {type(y).__name__}"
-        if self.bare or self.leaves:
-            return "a gradient was there before, or was of another kind"
+        if self.bare or self.sources:
+            return "a gradient was there before, or it or what is in a slot is of another kind"
         return "the arguments have another structure"
 
     cdef bint matches_tensors(self, tuple args) except -1:

@@ -23,7 +23,7 @@ from tensorlib.program.reads.local_variables import (
 )
 from tensorlib.program.run.dispatch import Chooser
 
-DETACHED, REMAINDER = "detached ", "remainder "    # no names that a user can write
+DETACHED, REMAINDER, STORED = "detached ", "remainder ", "stored "     # no names of a user's
 
 # Context managers that propagate each exception, of the library by their names and of Python's:
 # after any other `with`, the statements in it may have failed.
@@ -58,6 +58,7 @@ class SplitFunction(Chooser):
         self.parts: list[Any] = []
         self.spans: list[tuple[int, int]] = []
         path, kind, node = definition or sources.definition_of(f)
+        node = with_value_apart(node, line)
         splitter = Splitter(node, self.code, f.__globals__)
         body = splitter.split(node.body, line, splitter.variables.parameters, ())
         if not splitter.functions:
@@ -97,6 +98,40 @@ class SplitFunction(Chooser):
     def may_replay(self) -> bool:
         """Whether a part is replayed, or has not been called yet."""
         return any(part._may_replay() for part in self.parts)
+
+
+def with_value_apart(node: Any, line: int) -> Any:
+    """The definition of a function in which an assignment at a line, that stores a value in an
+    object, follows one that computes it: this one need not run in Python."""
+    def stores(x: Any) -> bool:
+        return isinstance(x, ast.Assign) and x.lineno <= line <= x.end_lineno and does_work(
+            [x.value]) and any(isinstance(y, (ast.Attribute, ast.Subscript))
+                               for target in x.targets for y in ast.walk(target))
+
+    class Apart(ast.NodeTransformer):
+        def visit_Assign(self, x: Any) -> Any:
+            if not stores(x):
+                return x
+            value = ast.copy_location(ast.Assign([ast.Name(STORED, ast.Store())], x.value), x)
+            x.value = ast.copy_location(ast.Name(STORED, ast.Load()), x.value)
+            return [ast.fix_missing_locations(value), x]
+
+        def visit_FunctionDef(self, x: Any) -> Any:
+            return x                             # which is a function of its own
+
+        visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef
+
+    if not any(map(stores, ast.walk(node))):
+        return node
+    made = deepcopy(node)
+    Apart().generic_visit(made)
+    return made
+
+
+def is_value_apart(x: ast.stmt) -> bool:
+    """Whether a statement computes a value that the next one stores."""
+    return isinstance(x, ast.Assign) and isinstance(x.targets[0], ast.Name) and (
+        x.targets[0].id == STORED)
 
 
 def closure(code: CodeType, cells: dict[str, Any]) -> tuple[Any, ...]:
@@ -160,7 +195,8 @@ class Splitter:
         bound: the variables that have a value before. loops: the statements around that repeat
         these. inner: all statements are to be parts.
         """
-        at = next((i for i, x in enumerate(body) if x.lineno <= line <= x.end_lineno), -1)
+        at = next((i for i, x in enumerate(body) if x.lineno <= line <= x.end_lineno
+                   and not is_value_apart(x)), -1)
         if at < 0 and not inner:
             raise CannotSplit("the line is not the function's own")
         if at < 0:

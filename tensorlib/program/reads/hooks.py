@@ -6,7 +6,7 @@ import warnings
 from functools import partial
 from operator import attrgetter, methodcaller
 from threading import RLock
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FrameType, FunctionType
 from typing import Any
 
 from tensorlib._core.base.warned import warn_at
@@ -17,7 +17,7 @@ from tensorlib.program.reads.objects import OPERATOR_GETTERS, is_module
 from tensorlib.program.reads.observer import HOOKS, active
 from tensorlib.program.reads.read_log import vars_of
 from tensorlib.program.reads.sources import original_code
-from tensorlib.program.reads.tracebacks import without_frames
+from tensorlib.program.reads.tracebacks import frame_behind, without_frames
 
 LOCK = type(RLock())
 
@@ -29,6 +29,8 @@ def attribute(x: Any, name: str) -> Any:
     found = getattr(x, name)
     if name == "__code__" and type(x) is FunctionType:
         found = original_code(x)                 # and not what it has while it is instrumented
+    elif name == "f_back" and type(x) is FrameType:
+        found = frame_behind(x)
     if recorder is not None and needs_value:
         recorder.try_record(recorder.record_attribute_value, x, name, found)
     return found
@@ -87,9 +89,9 @@ def call_in_frame(f: Any, frame: Any, args: tuple[Any, ...], kwargs: dict[str, A
         return f(args[0], frame.f_globals, frame.f_locals)
     if f is sys._getframe:
         for _ in range(args[0] if args else 0):
-            frame = frame.f_back
-            while frame.f_globals is globals():
-                frame = frame.f_back
+            frame = frame_behind(frame)
+            if frame is None:
+                raise ValueError("call stack is not deep enough")
         return frame
     if f is warnings.warn and args and set(kwargs) <= {"category", "stacklevel"}:
         found = warning_arguments(*args, **kwargs)

@@ -15,6 +15,7 @@ from tensorlib.program.guards.guarded import (
     CellGuard, DictGuard, FunctionGuard, Guard, KindGuard, ListGuard, TypeGuard, ValueGuard,
     Youngest, is_written_in_python, youngest,
 )
+from tensorlib.program.guards.slots import Slot
 from tensorlib.program.guards.values import MISSING, fields_of, in_class
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.reads.caches import Hit
@@ -47,6 +48,11 @@ class ReadLog:
         self.must_be_new: dict[int, tuple[Any, str]] = {}   # objects, or else why not
         self.must_be_old: dict[int, tuple[Any, str]] = {}
         self.tensors: dict[int, Tensor] = {}      # from outside, that were read
+        self.slots: dict[tuple[int, str, Any], Slot] = {}   # whose tensors replays may be given
+        self.meet_in_slot: Any = None             # says whether they are, and gives them
+        self.given: set[tuple[int, str, Any]] = set()       # those whose tensors they are given
+        self.written: dict[tuple[int, str], int] = {}       # lines that wrote attributes, by the
+                                                  # id of the dict of these
         self.hit: Any = None                      # what the call that runs finds in a cache
         self.hits: list[Hit] = []
         self.why = ""                             # why the capture has ended
@@ -83,6 +89,10 @@ class ReadLog:
         if type(holder) is dict and not gc.is_tracked(holder) and id(holder) not in self.dicts:
             self.old[id(holder)] = holder
         self.entries[place] = holder, kind, key, value, user_line()
+        if self.slots and place in self.slots and id(holder) not in self.covered and (
+                self.meet_in_slot(self.slots[place], value)):
+            self.given.add(place)
+            self.covered[id(value)] = value
 
     def add_entry(self, holder: Any, kind: str, key: Any, value: Any, line: str) -> None:
         """Adds an entry for an object that is older than the call, unless it has one."""
@@ -111,6 +121,11 @@ class ReadLog:
         """Records that an object must be one that is older than the call, which is not replayed
         else, for this reason."""
         self.must_be_old.setdefault(id(x), (x, f"{why}, {user_line()}"))
+
+    def line_that_stored(self, x: Any, holder: Any) -> int:
+        """The line that put an object into an attribute, of those in a dict; 0 for none."""
+        found = holder.items() if type(holder) is dict else ()
+        return next((self.written.get((id(holder), name), 0) for name, y in found if x is y), 0)
 
     def is_old(self, x: Any) -> bool:
         """Whether an object was there before the call. So may be all that the garbage collector
@@ -141,6 +156,10 @@ class ReadLog:
         last: list[Guard] = []                 # which count that they are asked
         for holder, kind, key, value, line in (*self.entries.values(), *self.above_new_classes()):
             if not self.is_old(holder):
+                continue
+            if self.given and (id(holder), kind, key) in self.given:
+                if self.slots[id(holder), kind, key].found() is not value:
+                    raise Unplanned(f"it replaces a tensor that it has read, {line}")
                 continue
             self.mark_old(holder, kind, value, argument_ids, line)
             if id(holder) in self.covered:
@@ -201,7 +220,7 @@ class ReadLog:
     def mark_old(self, holder: Any, kind: str, value: Any, argument_ids: set[int],
                  line: str) -> None:
         """Marks what was found in an old object as old, too. Raises: Unplanned for an argument that
-        was read from outside as well."""
+        was read from outside as well, and for what has a finaliser."""
         if kind == "attrs":
             self.old[id(vars_of(holder))] = holder
         found = [value]                           # with what is in tuples, as members are
@@ -212,6 +231,7 @@ class ReadLog:
                 continue
             if issubclass(type(x), Tensor) and id(x) not in argument_ids:
                 self.tensors[id(x)] = x
+            refuse_finalised(x, line)
             if id(holder) not in self.covered:
                 if id(x) in argument_ids:
                     raise Unplanned("a tensor is an argument, and is read from outside as well, "
@@ -220,6 +240,13 @@ class ReadLog:
                     raise Unplanned(f"a {type(x).__name__} is an argument, and is read from "
                                     f"outside as well, {line}")
             self.old[id(x)] = x
+
+
+def refuse_finalised(x: Any, line: str) -> None:
+    """Raises: Unplanned for an object that has a finaliser, which a guard of it would delay."""
+    if in_class(type(x), "__del__") is not MISSING:
+        raise Unplanned(f"a {type(x).__qualname__} would be kept alive, whose class has a "
+                        f"__del__, {line}")
 
 
 def line_in(f: Any) -> int:

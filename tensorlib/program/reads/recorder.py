@@ -23,7 +23,7 @@ from tensorlib.program.reads.known import (
 )
 from tensorlib.program.reads.objects import ObjectRecorder, is_module
 from tensorlib.program.reads.observer import SPECIAL, is_library_function
-from tensorlib.program.reads.read_log import vars_of
+from tensorlib.program.reads.read_log import line_in, vars_of
 from tensorlib.program.run.dispatch import Dispatcher
 
 # Keys of dicts whose comparison runs no code of the user's.
@@ -289,6 +289,7 @@ class ReadRecorder(ObjectRecorder):
             return self.instrument_class(type(x))
         if is_recorded_apart(self, x, name):
             return None
+        self.written[id(vars_of(x)), name] = line_in(self.root)
         self.look_up_in_class(kind, "__setattr__")
         found = self.look_up_in_class(kind, name)
         if is_module(x):

@@ -1,4 +1,5 @@
-"""Tracebacks of errors in a capture, without the frames of the capture."""
+"""Frames that a captured function sees, in tracebacks of errors and below its own: without those
+of the capture."""
 
 import os
 from typing import Any
@@ -8,6 +9,15 @@ from tensorlib.program.ir.call_forms import HOME
 ROOM = f"{HOME}{os.sep}program{os.sep}"
 RUNNERS = tuple(f"{ROOM}reads{os.sep}{name}.py" for name in ("hooks", "functions"))
 RECORDERS = tuple(f"{ROOM}{name}{os.sep}" for name in ("building", "capture", "reads"))
+AROUND = (*RECORDERS, f"{ROOM}compiled{os.sep}")
+
+
+def frame_behind(frame: Any) -> Any:
+    """The frame that called a frame, as in the eager call; None for none."""
+    frame = frame.f_back
+    while frame is not None and frame.f_code.co_filename.startswith(AROUND):
+        frame = frame.f_back
+    return frame
 
 
 def without_frames(error: BaseException | None) -> None:
