@@ -268,6 +268,12 @@ def test_a_tracer_says_which_parts_are_whole():
     assert tl.equal(fx.GraphModule(module, graph)(X)["y"], module(X)["y"])
 
 
+def test_models_of_the_library_are_traced_into_their_layers():
+    traced = fx.symbolic_trace(tl.vision.models.resnet18())
+    parts = [node.target for node in traced.graph.find_nodes(op="call_module")]
+    assert "layer1.0.conv2" in parts and "layer1.0" not in parts
+
+
 def test_a_pattern_is_replaced_where_it_is_found():
     def f(x, y):
         return tl.cat([x, y]).sum() + tl.cat([y, x]).sum() * tl.cat([x, x]).mean()

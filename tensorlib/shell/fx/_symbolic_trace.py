@@ -127,9 +127,8 @@ class Tracer(TracerBase):
         self._patches = Patches()
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        """Whether a part is one node: those of `nn` are, except for Sequential."""
-        return (m.__module__.startswith("tensorlib.nn")
-                and not isinstance(m, nn.Sequential))
+        """Whether a part is one node: layers of `nn` are, except for Sequential."""
+        return m.__module__.startswith("tensorlib.nn.modules") and not isinstance(m, nn.Sequential)
 
     def path_of_module(self, mod: nn.Module) -> str:
         """The path of a part. Raises: NameError for what is no part of the module."""
