@@ -60,7 +60,8 @@ Whole modules are missing, too:
 ```
 
 `masked` and `nested` are of other kinds of tensors. `export` has programs for the shapes of an
-example, and the graphs of `fx` have their names alone: [programs.md](programs.md) has other means.
+example: [programs.md](programs.md). The graphs of `fx` have what records and changes calls of
+Python's, and none of its passes but `shape_prop`; there is no `make_fx`.
 `hub` fetches weights (`load_state_dict_from_url`) and no code.
 """
 

@@ -55,7 +55,8 @@ def _added(hooks, hook, first=False):
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls `hook(optimizer, args, kwargs)` before each step of every optimiser; a handle.
 
-    What it returns, if not None, are the new args and kwargs.
+    args: the optimiser, and what `step` was given. What the hook returns, if not None, are the new
+    args and kwargs.
     """
     return _added(_every_pre_hook, hook)
 
@@ -92,9 +93,10 @@ def _with_hooks(step):
         return step(self, *args, **kwargs)
 
     def run(self, args, kwargs):
+        args = (self, *args)                 # hooks get, and give back, the optimiser too
         if _every_pre_hook or self._pre_hooks:
             args, kwargs = _changed_arguments(self, args, kwargs)
-        result = step(self, *args, **kwargs)
+        result = step(*args, **kwargs)
         if _every_post_hook or self._post_hooks:
             for hook in (*self._post_hooks.values(), *_every_post_hook.values()):
                 hook(self, args, kwargs)
@@ -352,7 +354,8 @@ class Optimizer:
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls `hook(optimizer, args, kwargs)` before each step; a handle that removes it.
 
-        What it returns, if not None, are the new args and kwargs of the step.
+        args: the optimiser, and what `step` was given. What the hook returns, if not None, are the
+        new args and kwargs.
         """
         return _added(self._pre_hooks, hook)
 

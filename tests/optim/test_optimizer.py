@@ -312,8 +312,13 @@ def test_hooks_of_steps():
 
 def test_a_hook_may_change_the_arguments():
     optimizer = optim.SGD(parameters(), lr=0.1)
-    with optimizer.register_step_pre_hook(lambda opt, args, kwargs: ((lambda: 7,), {})):
+    given = []
+    optimizer.register_step_post_hook(lambda opt, args, kwargs: given.append((args, kwargs)))
+    with optimizer.register_step_pre_hook(lambda opt, args, kwargs: ((*args, lambda: 7), {})):
         assert optimizer.step() == 7
+    optimizer.step(closure=None)
+    assert given[0][0][0] is optimizer and given[0][0][1]() == 7
+    assert given[1] == ((optimizer,), {"closure": None})
     optimizer.register_step_pre_hook(lambda opt, args, kwargs: 3)
     with pytest.raises(RuntimeError, match="must return None or a tuple"):
         optimizer.step()

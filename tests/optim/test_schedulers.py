@@ -81,6 +81,12 @@ def test_closed_forms_agree(name):
         assert other.get_last_lr()[0] == pytest.approx(rate, abs=1e-12)
 
 
+def test_epochs_since_a_restart_are_whole_numbers_as_they_are_saved():
+    schedule = lr_scheduler.CosineAnnealingWarmRestarts(descent(), 2, 2)
+    schedule.step()
+    assert repr(schedule.state_dict()["T_cur"]) == "1"
+
+
 def test_fractions_of_epochs():
     optimizer = descent()
     schedule = made("CosineAnnealingWarmRestarts", optimizer)

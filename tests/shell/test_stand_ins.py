@@ -88,11 +88,6 @@ def test_functions_for_a_compiler_run_as_they_are():
         assert same is module
     assert isinstance(module, tl.jit.ScriptModule)
     assert not isinstance(tl.nn.Linear(2, 2), tl.jit.ScriptModule)
-    assert tl.fx.wrap(double) is double and tl.fx.wrap("len") == "len"
-    assert not isinstance(module, tl.fx.GraphModule)
-    for call in (tl.fx.Graph, lambda: tl.fx.symbolic_trace(module), lambda: tl.fx.GraphModule({})):
-        with pytest.raises(NotImplementedError, match="there are no graphs of torch.fx here"):
-            call()
     assert not tl.jit.is_scripting() and not tl.jit.is_tracing()
     assert tl.jit.annotate(list[int], [3]) == [3] and tl.jit.Attribute(2.5, float) == 2.5
     assert tl.jit.isinstance(3, int) and not tl.jit.isinstance(3.0, int)

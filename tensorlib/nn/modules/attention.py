@@ -5,7 +5,7 @@ from typing import Any
 from tensorlib import Tensor, empty
 from tensorlib.nn import functional as F
 from tensorlib.nn import init
-from tensorlib.nn.modules.linear import Linear
+from tensorlib.nn.modules.linear import NonDynamicallyQuantizableLinear
 from tensorlib.nn.modules.module import Module
 from tensorlib.nn.parameter import Parameter
 
@@ -60,7 +60,7 @@ class MultiheadAttention(Module):
         for name, shape in shapes.items():
             self.register_parameter(name, None if shape is None else Parameter(
                 empty(shape, device=device, dtype=dtype)))
-        self.out_proj = Linear(embed_dim, embed_dim, bias, device, dtype)
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, device, dtype)
         self._reset_parameters()
 
     def _reset_parameters(self) -> None:

@@ -52,7 +52,8 @@ class Linear(Weighted):
                 f"bias={self.bias is not None}")
 
 
-NonDynamicallyQuantizableLinear = Linear      # there are no quantized layers
+class NonDynamicallyQuantizableLinear(Linear):
+    """The last `Linear` of attention, which has a name of its own where modules are printed."""
 
 
 class LazyLinear(LazyWeighted, Linear, becomes=Linear):

@@ -112,7 +112,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self._set_rates(rates)
 
     def _go_to(self, epoch):
-        if self.T_mult == 1:
+        if self.T_mult == 1 or epoch < self.T_0:
             self.T_cur, self.T_i = epoch % self.T_0, self.T_0
             return
         # after n times, T_0 * (1 + T_mult + ... + T_mult**(n - 1)) epochs are over

@@ -181,10 +181,31 @@ tl.jit.trace_module(model, {"forward": tl.ones(1, 2)}) is model
 # ---- jit.freeze jit.optimize_for_inference
 model = nn.Linear(2, 1).eval()
 tl.jit.NAME(model) is model
-# ---- fx.Graph fx.Interpreter fx.Node fx.Proxy fx.Tracer fx.Transformer fx.GraphModule (raises)
-tl.fx.NAME()
-# ---- fx.symbolic_trace (raises)
-tl.fx.symbolic_trace(nn.Linear(2, 1))
+# ---- fx.Graph fx.Node
+graph = tl.fx.Graph()
+x = graph.placeholder("x")
+y = graph.call_function(tl.relu, (x,))
+x.users, graph.output(y).args
+# ---- fx.Proxy
+graph = tl.fx.Graph()
+x = tl.fx.Proxy(graph.placeholder("x"))
+(tl.relu(x) * 2).node.args
+# ---- fx.symbolic_trace fx.Interpreter
+traced = tl.fx.symbolic_trace(nn.Sequential(nn.ReLU(), nn.Softplus()))
+[node.op for node in traced.graph.nodes]
+tl.fx.Interpreter(traced).run(tl.tensor([0.0]))
+# ---- fx.Tracer fx.Transformer
+tl.fx.Tracer().trace(lambda x: x + 1).output_node()
+tl.fx.Transformer(tl.fx.symbolic_trace(lambda x: x + 1)).transform()(2)
+# ---- fx.replace_pattern
+traced = tl.fx.symbolic_trace(lambda x: tl.relu(x) + 1)
+len(tl.fx.replace_pattern(traced, lambda x: tl.relu(x), lambda x: tl.tanh(x)))
+traced(tl.tensor(-1.0))
+# ---- fx.map_arg
+graph = tl.fx.Graph()
+tl.fx.map_arg([graph.placeholder("x"), 2], lambda node: node.name)
+# ---- fx.has_side_effect
+tl.fx.has_side_effect(tl.relu_) is tl.relu_
 # ---- fx.wrap
 tl.fx.wrap(tl.relu) is tl.relu
 # ---- jit.is_scripting jit.is_tracing
