@@ -225,7 +225,7 @@ cdef void gathered(Rows* r, const char* source, char* target, Py_ssize_t count,
     cdef size_t nbytes = count * (row_in + row_out)
     cdef char* scratch = take_scratch(nbytes) if nbytes <= MOST_GATHERED else NULL
     cdef char* results
-    if scratch == NULL:                             # without scratch memory the loop works in place
+    if scratch == NULL:                             # the loop itself takes the steps
         call(r, source, target, count, source_row, target_row, r.step_in, r.step_out)
         return
     results = scratch + count * row_in
