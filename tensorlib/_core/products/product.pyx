@@ -91,8 +91,8 @@ cdef int product_to(Tensor a, Tensor b, Tensor out) except -1:
 
 
 cdef bint is_rows_product(Tensor a, Tensor b) noexcept:
-    """Whether `rows_product_to` takes these without a copy: rows in any number of dims times a matrix
-    or a vector, but not two matrices, which `product_to` takes."""
+    """Whether `rows_product_to` takes these without a copy: rows in any number of dims times a
+    matrix or a vector, but not two matrices, which `product_to` takes."""
     cdef bint rows = 1 <= a.ndim_ <= 2 or a.packed and a.numel_ > 0
     return (a.ndim_ > 0 and rows and 1 <= b.ndim_ <= 2 and not (a.ndim_ == 2 and b.ndim_ == 2)
             and a.type == b.type and a.dims[a.ndim_ - 1] == b.dims[0] and takes(a) and takes(b))
