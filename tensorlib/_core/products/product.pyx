@@ -1,7 +1,7 @@
-"""Matrix products of tensors: how any shapes and strides are brought to the BLAS, and the gradient.
+"""Matrix products of tensors: how any shapes and strides are passed to the BLAS; and the gradients.
 
 Vectors become matrices of one row or column, batches are broadcast by a stride of 0, and batch dims
-that lie regularly in memory become one. Half types are computed in float32.
+that are evenly spaced in memory are merged. Half types are computed in float32.
 """
 
 from cpython.object cimport PyObject
@@ -32,8 +32,8 @@ from tensorlib._core.interpreters.recording import UnsupportedDtype
 
 cdef enum:
     RELEASE_GIL = 1 << 15        # multiplications from which on the GIL is released
-    SMALL = 16                   # sizes up to which a loop of ours is faster than the BLAS
-    SHORT = 128                  # rows below which packing the other matrix takes too long
+    SMALL = 16                   # sizes up to which a loop of the library is faster than the BLAS
+    SHORT = 128         # rows: with fewer, packing the other matrix for each product takes too long
 
 ctypedef void (*small_product)(const void* a, Py_ssize_t a_row, Py_ssize_t a_col, const void* b,
                                void* y, Py_ssize_t m, Py_ssize_t k) noexcept nogil
@@ -46,7 +46,7 @@ for _columns in (4, 8, 16):
 # ---- the product ---------------------------------------------------------------------------------
 
 cdef Tensor product(str name, Tensor a, Tensor b):
-    """a @ b as a new tensor: matrices in the last two dims, vectors where there is one dim."""
+    """a @ b as a new tensor: matrices in the last two dims; tensors of one dim are vectors."""
     cdef Py_ssize_t dims[2]
     cdef Tensor out
     if a.ndim_ != 2 or b.ndim_ != 2 or a.type != b.type:
@@ -63,13 +63,13 @@ cdef Tensor product(str name, Tensor a, Tensor b):
 
 
 cdef inline bint is_small(Tensor a, Tensor b) noexcept:
-    """Whether a loop of ours does the product of these matrices."""
+    """Whether the product of these matrices has a loop in the library."""
     return (a.dims[0] <= SMALL and a.dims[1] <= SMALL and b.dims[1] <= SMALL
             and small[b.dims[1]][a.type] != NULL)
 
 
 cdef bint is_plain_product(Tensor a, Tensor b) noexcept:
-    """Whether `product_to` takes these matrices as they lie."""
+    """Whether `product_to` takes these matrices without a copy."""
     return (a.ndim_ == 2 and b.ndim_ == 2 and a.type == b.type and a.dims[1] == b.dims[0]
             and (is_small(a, b) or takes(a) and takes(b)))
 
@@ -91,8 +91,8 @@ cdef int product_to(Tensor a, Tensor b, Tensor out) except -1:
 
 
 cdef bint is_rows_product(Tensor a, Tensor b) noexcept:
-    """Whether `rows_product_to` takes these as they lie: rows of any dims, or one, by a matrix or a
-    vector; two matrices are for `product_to`."""
+    """Whether `rows_product_to` takes these without a copy: rows in any number of dims times a
+    matrix or a vector, but not two matrices, which `product_to` takes."""
     cdef bint rows = 1 <= a.ndim_ <= 2 or a.packed and a.numel_ > 0
     return (a.ndim_ > 0 and rows and 1 <= b.ndim_ <= 2 and not (a.ndim_ == 2 and b.ndim_ == 2)
             and a.type == b.type and a.dims[a.ndim_ - 1] == b.dims[0] and takes(a) and takes(b))
@@ -110,8 +110,8 @@ cdef int rows_product_to(Tensor a, Tensor b, Tensor out) except -1:
 
 
 cdef bint product_adds(Tensor a, Tensor b, Tensor row, Tensor out) except -1:
-    """out := a @ b + row where both are done at once; False, and nothing done, else. The operands
-    are those of `product_to`, or of `rows_product_to` with a matrix b."""
+    """out := a @ b + row, if one loop does both; else False, with nothing done. The operands are
+    those of `product_to`, or of `rows_product_to` with a matrix b."""
     cdef MatmulArgs args
     cdef Adding adding
     cdef bint plain = is_plain_product(a, b)
@@ -125,7 +125,7 @@ cdef bint product_adds(Tensor a, Tensor b, Tensor row, Tensor out) except -1:
     return adding.done
 
 
-# A product of matrices and a row that is added to each of its rows.
+# A product of matrices, and a row that is added to each of its rows.
 cdef struct Adding:
     int dtype
     MatmulArgs* args
@@ -146,11 +146,11 @@ cdef struct Small:
     Py_ssize_t a_row, a_col, b_row, b_col        # in elements
     Py_ssize_t m, k, n
     int dtype
-    bint packed                                  # the rows of b follow each other
+    bint packed                                  # whether the rows of b are contiguous
 
 
 cdef void multiply_small(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """y := a @ b of small matrices, of which b is copied row by row where it does not lie so."""
+    """y := a @ b for small matrices; b is copied if its rows are not contiguous"""
     cdef Small* pair = <Small*>context
     cdef double[SMALL * SMALL] rows
     cdef const void* b = pair.b
@@ -164,7 +164,7 @@ cdef void multiply_small(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
 
 
 cdef inline bint takes(Tensor x) noexcept:
-    """Whether the BLAS reads the matrices of `x` where they are."""
+    """Whether the BLAS reads the matrices of `x` without a copy."""
     if KIND[x.type] < FLOAT_KIND:
         return x.type != BOOL               # NumPy's integer loops take any strides
     return x.type == compute_dtype(x.type) and takes_dims(x)
@@ -174,7 +174,7 @@ cdef inline bint takes_dims(Tensor x) noexcept:
     cdef Py_ssize_t row, col
     if x.packed:
         return True
-    if x.ndim_ < 2:                         # NumPy's loop for others adds one by one
+    if x.ndim_ < 2:                         # for others NumPy's loop is slow
         return x.steps[0] > 0
     row, col = x.steps[x.ndim_ - 2], x.steps[x.ndim_ - 1]
     return (col == 1 and row >= x.dims[x.ndim_ - 1]) or (row == 1 and col >= x.dims[x.ndim_ - 2])
@@ -182,13 +182,13 @@ cdef inline bint takes_dims(Tensor x) noexcept:
 
 cdef inline void bind(MatmulArgs* args, Tensor a, Tensor b, Tensor out, Py_ssize_t m, Py_ssize_t k,
                       Py_ssize_t n) noexcept:
-    """One product of the matrices that lie first in `a` and `b`."""
+    """Describes one product, of the first matrices of `a` and `b`."""
     cdef Py_ssize_t size = ITEMSIZE[a.type], y_size = ITEMSIZE[out.type]
     args.a, args.b, args.y = a.data_pointer, b.data_pointer, out.data_pointer
     args.batch, args.m, args.k, args.n = 1, m, k, n
     args.a_batch = args.b_batch = 0
     args.y_batch, args.y_row, args.y_col = m * n * y_size, n * y_size, y_size
-    # The stride of a dim of one element says nothing, though other rows may be read by it.
+    # A dim of size 1 may have any stride, which must not be used to read other rows.
     if a.packed:
         args.a_row, args.a_col = k * size, size
     else:
@@ -201,7 +201,7 @@ cdef inline void bind(MatmulArgs* args, Tensor a, Tensor b, Tensor out, Py_ssize
         args.b_col = b.steps[b.ndim_ - 1] * size if b.ndim_ > 1 else size
 
 
-# Products of matrices, for each index of batch dims that are not joined.
+# Products of matrices, for each index of the batch dims that are not merged.
 cdef struct Products:
     int dtype, ndim
     MatmulArgs* args
@@ -218,7 +218,7 @@ cdef inline int run(int dtype, MatmulArgs* args) except -1:
 
 
 cdef Tensor general_product(str name, Tensor a, Tensor b):
-    """The product of any dims, batches and dtypes."""
+    """The product for any numbers of dims, batches and dtypes."""
     return cast(product_in(name, a, b, a.type), a.type)
 
 
@@ -228,7 +228,8 @@ cdef Tensor wide_product(str name, Tensor a, Tensor b):
 
 
 cdef Tensor product_in(str name, Tensor a, Tensor b, int wanted):
-    """The same in the dtype that is wanted if that comes for nothing, else as it is computed."""
+    """The same in the wanted dtype if that costs nothing, else in the dtype in which it is
+    computed."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef MatmulArgs args
     cdef Py_ssize_t m, k, n
@@ -274,8 +275,8 @@ cdef inline bint has_rows(Tensor x) noexcept:
 
 
 cdef bint are_short(Tensor a) noexcept:
-    """Whether these are matrices of few rows that do not follow each other in memory: copied, they
-    are one tall matrix, and the other one is packed once."""
+    """Whether these are matrices of few rows with gaps between the matrices. As a copy they are one
+    tall matrix, and the other matrix is packed only once."""
     cdef int d
     if a.packed or a.ndim_ < 3 or a.dims[a.ndim_ - 2] >= SHORT:
         return False
@@ -287,7 +288,7 @@ cdef bint are_short(Tensor a) noexcept:
 
 cdef int run_batches(int dtype, MatmulArgs* args, Tensor a, Tensor b, int ndim,
                      const Py_ssize_t* dims) except -1:
-    """Runs the product for each index of the batch dims, the last joined dim in one go."""
+    """Runs the product for each index of the batch dims; the last, merged dim is one call."""
     cdef Products products
     cdef Py_ssize_t* sizes = products.sizes
     cdef Py_ssize_t* a_steps = products.a_steps
@@ -310,7 +311,7 @@ cdef int run_batches(int dtype, MatmulArgs* args, Tensor a, Tensor b, int ndim,
         kept -= 1
         args.batch, args.a_batch, args.b_batch = sizes[kept], a_steps[kept], b_steps[kept]
         if args.b_batch == 0 and args.a_batch == args.m * args.a_row:
-            args.m *= args.batch           # rows of one tall matrix
+            args.m *= args.batch           # the batch becomes rows of one tall matrix
             args.batch = 1
         elif kept == 0 and args.a_batch == 0 and args.n == 1 and are_rows(args):
             vectors_as_rows(args)
@@ -348,7 +349,7 @@ cdef void multiply(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 
 
 cdef inline bint are_rows(const MatmulArgs* args) noexcept:
-    """Whether the vectors of a batch are a matrix that the BLAS reads where it is."""
+    """Whether the vectors of a batch are a matrix that the BLAS reads without a copy."""
     return (args.b_row == args.y_col and args.b_batch >= args.k * args.b_row
             or args.b_batch == args.y_col and args.b_row >= args.batch * args.b_batch)
 
@@ -390,7 +391,7 @@ cdef object bind_product(Op op, object a, object b):
         if a is None or b is None:
             return overridden(op.function, given, None)
     if watched and not (runs_plain(a) and runs_plain(b)):
-        if (<Tensor>a).type != (<Tensor>b).type:      # its casts are operations, as in the graph
+        if (<Tensor>a).type != (<Tensor>b).type:      # casts are operations, and part of the graph
             done = overridden_form(op, op.name, (a, b), None)
             if done is not NotImplemented:
                 return done
@@ -417,24 +418,24 @@ cdef Tensor recorded_product(Op op, object a, object b):
 
 
 cdef tuple promoted(Tensor a, Tensor b):
-    """Both in the dtype of their product, cast in the graph: promotion as of all operators."""
+    """Both tensors, cast in the graph to their promoted dtype."""
     cdef int dtype = promote("matmul", a.type, b.type)
     return (a if a.type == dtype else a.to(dtype_object(dtype)),
             b if b.type == dtype else b.to(dtype_object(dtype)))
 
 
 # ---- gradients -----------------------------------------------------------------------------------
-# Compiled, since training spends its time here. The sweep sums over batch dims that were broadcast.
-# A gradient that is no Tensor is a batch of gradients.
+# Compiled, since training spends much of its time here. The sweep sums over broadcast batch dims. A
+# gradient that is not a Tensor is a batch of gradients.
 
 def grad_of_left(object g, Tensor other, int input_ndim):
     """g @ other.mT"""
     if other.ndim_ == 1:
         return g.unsqueeze(-1) * other
     if input_ndim == 2 and other.ndim_ > 2 and other.dims[other.ndim_ - 1] == 1:
-        # One matrix by many vectors: one product, where their outer products would be summed.
+        # One matrix times many vectors: one product, instead of a sum of outer products.
         return g.squeeze(-1).flatten(0, -2).mT @ other.squeeze(-1).flatten(0, -2)
-    if dims_of(g) < other.ndim_:           # the left one was a vector
+    if dims_of(g) < other.ndim_:           # the left operand was a vector
         return (other @ g.unsqueeze(-1)).squeeze(-1)
     return g @ transposed(other)
 
@@ -444,7 +445,7 @@ def grad_of_right(object g, object input, int other_ndim):
     cdef int ndim = dims_of(input)
     if ndim == 1:
         return g * input if other_ndim == 1 else input.unsqueeze(-1) * g.unsqueeze(-2)
-    if ndim > 2 and other_ndim <= 2:     # one product, where a batch of them would be summed
+    if ndim > 2 and other_ndim <= 2:     # one product, instead of a sum over a batch
         input = rows_of(input)
         g = g.flatten() if other_ndim == 1 else rows_of(g)
     return (transposed(<Tensor>input) if isinstance(input, Tensor) else input.mT) @ g
@@ -455,7 +456,7 @@ cdef inline int dims_of(object g) except -1:
 
 
 cdef object rows_of(object given):
-    """given.flatten(0, -2); outside the graph where nothing records or observes it."""
+    """given.flatten(0, -2); outside the graph if nothing records or observes operations."""
     cdef Py_ssize_t[2] dims, steps
     cdef Tensor x
     if not isinstance(given, Tensor):
@@ -470,7 +471,7 @@ cdef object rows_of(object given):
 
 
 cdef Tensor transposed(Tensor x):
-    """x.mT; outside the graph where nothing records or observes it."""
+    """x.mT; outside the graph if nothing records or observes operations."""
     cdef Py_ssize_t[MAX_NDIM] dims, steps
     cdef int d, last = x.ndim_ - 1
     if watched & watch.INTERPRETERS or mode().grad and requires_grad(x):

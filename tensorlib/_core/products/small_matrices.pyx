@@ -1,7 +1,7 @@
 """Decompositions of batches of small matrices by the library's own kernels.
 
-Whether a kernel does the work follows from the size and the dtype of a matrix alone, so that one
-matrix gives the same bits by itself and in a batch.
+The size and the dtype of a matrix alone decide whether a kernel is used, so that a matrix gives the
+same bits alone and in a batch.
 """
 
 from libc.stdint cimport int32_t
@@ -16,7 +16,7 @@ from tensorlib._core.tiles.copies cimport packed
 
 cdef enum:
     MOST = 16                # rows; as in the kernels
-    CHUNK = 64               # matrices that are worth a chunk of work: a multiple of all lanes
+    CHUNK = 64               # matrices of a piece of work: a multiple of the lanes of any level
     RELEASE_GIL = 1 << 15    # multiplications from which on the GIL is released
 
 ctypedef void (*run_fn)(const void* a, const void* b, void* x, void* y, void* z, Py_ssize_t count,
@@ -50,13 +50,13 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
 
 
 cdef inline bint takes(Tensor x) noexcept:
-    """Whether the kernels are for matrices like these, which are square."""
+    """Whether the kernels take square matrices like these."""
     return ((x.type == FLOAT32 or x.type == FLOAT64) and x.ndim_ >= 2
             and x.dims[x.ndim_ - 1] == x.dims[x.ndim_ - 2] and 1 <= x.dims[x.ndim_ - 1] <= MOST)
 
 
 cdef int run(Function which, Tensor a, Tensor b, Tensor x, Tensor y, Tensor z) except -1:
-    """Runs a kernel on packed tensors, of which the first has one matrix in its last two dims."""
+    """Runs a kernel on packed tensors; `a` has the matrices in its last two dims."""
     cdef Work w
     cdef Py_ssize_t count, size = 4 if a.type == FLOAT32 else 8
     if a.numel_ == 0:
@@ -77,17 +77,17 @@ cdef int run(Function which, Tensor a, Tensor b, Tensor x, Tensor y, Tensor z) e
 
 
 cdef Tensor like(Tensor a, int dropped):
-    """A new tensor of the dtype of `a` and its shape without the last dims."""
+    """A new tensor with the dtype of `a`, and its shape without the last `dropped` dims."""
     return new_tensor(a.type, a.ndim_ - dropped, a.dims)
 
 
 def small(Tensor a not None):
-    """Whether kernels do what is asked of square matrices like these."""
+    """Whether there are kernels for square matrices like these."""
     return takes(a)
 
 
 def cholesky(Tensor a not None):
-    """The lower factors; NaN in those of what is not positive definite. None for larger matrices.
+    """The lower factors; NaN for matrices that are not positive definite. None for larger ones.
     """
     if not takes(a):
         return None
@@ -97,7 +97,7 @@ def cholesky(Tensor a not None):
 
 
 def solve(Tensor a not None, Tensor b not None):
-    """The solutions of a @ x = b for as many matrices b as a; NaN for singular matrices.
+    """The solutions of a @ x = b, with one b for each a; NaN for singular matrices.
 
     None for larger matrices.
     """
@@ -133,8 +133,8 @@ def determinant(Tensor a not None):
 
 
 def lu(Tensor a not None):
-    """L and U in one matrix, the rows exchanged, from 1, and the place of the first zero on the
-    diagonal of U, or 0. None for larger matrices."""
+    """L and U in one matrix, the pivots, from 1, and the place of the first zero on the diagonal of
+    U, or 0. None for larger matrices."""
     if not takes(a):
         return None
     cdef Tensor x = like(a, 0), y = like(a, 1)
@@ -187,7 +187,8 @@ def qr(Tensor a not None):
 
 
 def reflections(Tensor a not None):
-    """R and the vectors of reflections below it, transposed, and their factors. None as above."""
+    """R, with the vectors of the reflections below it, transposed; and their factors. None for
+    larger matrices."""
     if not takes(a):
         return None
     cdef Tensor x = like(a, 0), z = like(a, 1)
@@ -196,7 +197,8 @@ def reflections(Tensor a not None):
 
 
 def eigen(Tensor a not None, bint vectors):
-    """Eigenvalues and vectors (or None) by the lower triangle; NaN for what is not finite.
+    """Eigenvalues and eigenvectors (or None), from the lower triangle; NaN for matrices that are
+    not finite.
 
     None for larger matrices.
     """
@@ -208,8 +210,9 @@ def eigen(Tensor a not None, bint vectors):
 
 
 def singular(Tensor a not None, bint vectors):
-    """U, singular values, and V transposed (or None twice); NaN values for what is not finite, and
-    for what is singular if vectors are asked for. None for larger matrices."""
+    """U, the singular values, and V transposed (None instead of U and V if not asked for). The
+    values are NaN for matrices that are not finite, and, with vectors, for singular ones. None for
+    larger matrices."""
     if not takes(a):
         return None
     cdef Tensor x = like(a, 0) if vectors else None

@@ -21,7 +21,7 @@ cdef struct Job:
     const char* right
     char* out
 
-cdef void* loops[2][2]          # of sums and of dots, by whether they are of doubles
+cdef void* loops[2][2]          # of sums and of dots; float32 and float64
 find_pairs("entries", ("add_entries", "entry_dots"), loops[0])
 
 
@@ -31,7 +31,7 @@ cdef void run(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
 
 
 cdef Py_ssize_t check(str name, Tensor x, Tensor y, Tensor rows, Tensor columns) except -1:
-    """The number of entries. Raises: RuntimeError for what does not fit together."""
+    """The number of entries. Raises: RuntimeError for shapes or dtypes that do not fit together."""
     if x.type != y.type or x.type != FLOAT32 and x.type != FLOAT64:
         raise RuntimeError(f"{name}: takes tensors of one dtype, float32 or float64, got "
                            f"{x.dtype} and {y.dtype}")

@@ -1,16 +1,16 @@
-"""Fourier transforms along one dim: by kernels of ours, or by the loops of pocketfft in NumPy.
+"""Fourier transforms along one dim, by the library's kernels or by pocketfft's loops in NumPy.
 
-Ours (`_kernels/fourier.h`) take numbers of points with small prime factors alone; against NumPy's,
-1,024 rows of 1,024 complex64 take a sixth of the time on AMD EPYC with AVX2. All others are left to
-NumPy's loops, which are not public, so that a later NumPy may be without them.
+The kernels (`_kernels/fourier.h`) are for numbers of points with small prime factors only: 1,024
+rows of 1,024 complex64 take a sixth of NumPy's time on AMD EPYC with AVX2. All others use NumPy's
+loops, which are not public, and may be missing in a later NumPy.
 
-A loop takes any step between the elements of a row, but walks through rows one by one, so that one
-along another dim than the last would read a line of memory for each element. So some rows that lie
-side by side are gathered, transformed, and put back, a line at a time; short ones are gathered by
-our kernels themselves.
+A loop takes any step between the elements of a row, but processes rows one by one. Along another
+dim than the last it would read a cache line for each element. So some rows that are side by side in
+memory are gathered, transformed, and put back, a cache line at a time; our kernels gather short
+rows themselves.
 
-A loop takes several rows at once in the lanes of vectors, and the last ones one by one. Which rows
-go together follows from the sizes alone, so that results do not depend on the number of threads.
+A loop takes several rows at once, in the lanes of vectors, and the last ones one by one. The sizes
+alone decide which rows go together, so that results do not depend on the number of threads.
 """
 
 from cpython.exc cimport PyErr_Clear, PyErr_Occurred
@@ -36,14 +36,14 @@ import numpy.fft
 pocketfft = getattr(numpy.fft, "_pocketfft_umath", None)
 
 cdef enum:
-    SIDE_BY_SIDE = 16                # rows gathered at a time: two lines of complex64
-    PADDING = 64                     # bytes between gathered rows, for sizes that are powers of 2
-    CHUNK = 1 << 14                  # elements that are worth a chunk of work
+    SIDE_BY_SIDE = 16                # rows that are gathered at once: two cache lines of complex64
+    PADDING = 64                    # bytes between gathered rows, as their sizes may be powers of 2
+    CHUNK = 1 << 14                  # elements of a piece of work
     RELEASE_GIL = 1 << 11            # elements from which on the GIL is released
     MOST_GATHERED = 1 << 22          # bytes: longer rows are read where they lie
-    FEW = 4                          # rows: where there are fewer, their lanes are groups in each
-    LAST_PART = 3                    # of the transform of a row by a table
-    PARTED = 1 << 15                 # points from which on threads share each of a few rows
+    FEW = 4                          # rows: with fewer, the lanes are filled from within each row
+    LAST_PART = 3                    # the last step of the transform of a row by a table
+    PARTED = 1 << 15                 # points from which on threads share each row, if these are few
 
 cdef enum Transform:
     FORWARD, BACKWARD, REAL_EVEN, REAL_ODD, TO_REAL, TRANSFORMS
@@ -59,25 +59,25 @@ ctypedef struct Rows:
     void* data
     const char* source
     char* target
-    int ndim                                     # dims beside the one that is transformed
+    int ndim                                     # all dims but the one that is transformed
     Py_ssize_t dims[MAX_NDIM]
-    Py_ssize_t source_steps[MAX_NDIM]            # all steps are bytes
+    Py_ssize_t source_steps[MAX_NDIM]            # all steps are in bytes
     Py_ssize_t target_steps[MAX_NDIM]
     Py_ssize_t n_in, n_out, step_in, step_out, size_in, size_out
-    Py_ssize_t n_whole                           # elements of a row that is filled, or n_out
-    Py_ssize_t count, unit                       # rows, and how many of them go together
+    Py_ssize_t n_whole                 # elements of a row that is completed from its half, or n_out
+    Py_ssize_t count, unit                       # the number of rows, and how many go together
     float factor
     double factor_double
-    bint failed                                  # a loop in a thread of the pool had no memory
+    bint failed                                  # a loop in a worker had no memory
     bint double_
-    const Plan* plan                             # of our kernels, or NULL
+    const Plan* plan                             # for our kernels, or NULL
     Functions* functions
     Job job
-    bint turned                                  # the direction is not that of the loop
+    bint turned                              # whether the direction is opposite to that of the loop
 
 
 cdef int find_loops() except -1:
-    """Fill `loops`."""
+    """Fills `loops`."""
     cdef PyUFuncObject* ufunc
     cdef int which, i, number
     if pocketfft is None:
@@ -100,7 +100,8 @@ find_loops()
 
 
 def has(Py_ssize_t n, bint halved):
-    """Whether there are kernels or loops for transforms of n points, or of so many real numbers."""
+    """Whether there are kernels or loops for transforms of n points; `halved`: of n real
+    numbers."""
     cdef int which
     for which in range(<int>TRANSFORMS):
         if loops[which][0] == NULL or loops[which][1] == NULL:
@@ -111,7 +112,7 @@ def has(Py_ssize_t n, bint halved):
 # ---- rows ----------------------------------------------------------------------------------------
 
 cdef inline void move(const char* source, char* target, Py_ssize_t size) noexcept nogil:
-    """One element of 4, 8 or 16 bytes, which may lie anywhere: two floats are aligned as one."""
+    """Moves an element of 4, 8 or 16 bytes of any alignment."""
     if size == 8:
         memcpy(target, source, 8)
     elif size == 4:
@@ -146,7 +147,7 @@ cdef void call(Rows* r, const char* source, char* target, Py_ssize_t count, Py_s
 cdef void call_loop(Rows* r, const char* source, char* target, Py_ssize_t count,
                     Py_ssize_t source_row, Py_ssize_t target_row, Py_ssize_t step_in,
                     Py_ssize_t step_out) noexcept nogil:
-    """`count` transforms by NumPy's loop."""
+    """Transforms `count` rows by NumPy's loop."""
     cdef char* args[3]
     cdef Py_ssize_t[3] dimensions
     cdef Py_ssize_t[5] steps
@@ -161,7 +162,7 @@ cdef void call_loop(Rows* r, const char* source, char* target, Py_ssize_t count,
 cdef inline Job job_of(Rows* r, const char* source, char* target, Py_ssize_t source_row,
                        Py_ssize_t target_row, Py_ssize_t step_in,
                        Py_ssize_t step_out) noexcept nogil:
-    """What our kernels are to do with rows."""
+    """The description of rows for our kernels."""
     cdef Job job = r.job
     job.source.at, job.source.point, job.source.lane = <char*>source, step_in, source_row
     job.target.at, job.target.point, job.target.lane = target, step_out, target_row
@@ -171,7 +172,7 @@ cdef inline Job job_of(Rows* r, const char* source, char* target, Py_ssize_t sou
 cdef void call_kernel(Rows* r, const char* source, char* target, Py_ssize_t count,
                       Py_ssize_t source_row, Py_ssize_t target_row, Py_ssize_t step_in,
                       Py_ssize_t step_out) noexcept nogil:
-    """`count` transforms by our kernel."""
+    """Transforms `count` rows by our kernel."""
     cdef Job job = job_of(r, source, target, source_row, target_row, step_in, step_out)
     cdef size_t nbytes = r.functions.points_size(r.plan) + r.functions.table_size(r.plan)
     cdef char* room = take_scratch(nbytes)
@@ -183,10 +184,11 @@ cdef void call_kernel(Rows* r, const char* source, char* target, Py_ssize_t coun
 
 
 cdef void finish(Rows* r, char* row, Py_ssize_t step, floating kind) noexcept nogil:
-    """What a loop leaves of a row: the other direction, and the second half of real numbers'.
+    """Completes a row after a loop: for the opposite direction, and the second half of a real
+    transform.
 
-    Of real numbers the other direction gives the conjugate numbers; to real ones, the order from
-    the end. The second half is the first one, conjugate and in reverse.
+    For real input, the opposite direction gives conjugate numbers; for real output, the reverse
+    order. The second half is the first one, conjugated and reversed.
     """
     cdef Py_ssize_t k
     cdef floating* a
@@ -217,13 +219,13 @@ cdef inline void finish_row(Rows* r, char* row, Py_ssize_t step) noexcept nogil:
 
 cdef void gathered(Rows* r, const char* source, char* target, Py_ssize_t count,
                    Py_ssize_t source_row, Py_ssize_t target_row) noexcept nogil:
-    """The same for rows that are gathered before, and put back."""
+    """The same for rows that are gathered first, and put back."""
     cdef Py_ssize_t row_in = r.n_in * r.size_in + PADDING
     cdef Py_ssize_t row_out = r.n_whole * r.size_out + PADDING
     cdef size_t nbytes = count * (row_in + row_out)
     cdef char* scratch = take_scratch(nbytes) if nbytes <= MOST_GATHERED else NULL
     cdef char* results
-    if scratch == NULL:                                      # the loop does it all
+    if scratch == NULL:                             # the loop itself takes the steps
         call(r, source, target, count, source_row, target_row, r.step_in, r.step_out)
         return
     results = scratch + count * row_in
@@ -235,7 +237,7 @@ cdef void gathered(Rows* r, const char* source, char* target, Py_ssize_t count,
 
 
 cdef void run_rows(Rows* r, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Transforms of rows `begin` to `end`, in the order of the dims beside."""
+    """Transforms the rows [begin, end), in the order of the other dims."""
     cdef bint side_by_side = r.step_in != r.size_in or r.step_out != r.size_out
     cdef bint all_at_once = r.plan != NULL and r.plan.second.n == 1
     cdef Py_ssize_t row = begin, rest, count, inner, source_row, target_row
@@ -261,10 +263,10 @@ cdef void run_rows(Rows* r, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
 
 
 cdef void run_units(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Transforms of all rows of some units.
+    """Transforms all rows of the units [begin, end).
 
-    A loop without memory sets MemoryError, which stays where it is in a thread of Python, and is
-    seen by the caller. A thread of the pool is given a state of Python first, to keep the error.
+    A loop without memory sets MemoryError. On the caller's thread the error stays set, and the
+    caller sees it; a worker first gets a Python thread state, to hold the error.
     """
     cdef Rows* r = <Rows*>context
     cdef Py_ssize_t unit
@@ -289,7 +291,7 @@ ctypedef struct Part:
 
 
 cdef void run_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """A part of the transform of one row, of some of its groups."""
+    """Computes a part of the transform of one row, for the groups [begin, end)."""
     cdef Part* p = <Part*>context
     cdef size_t nbytes = p.rows.functions.points_size(p.rows.plan)
     cdef char* rooms = take_scratch(nbytes)
@@ -303,7 +305,7 @@ cdef void run_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 
 
 cdef int run_parted(Rows* r, const void* memory) except -1:
-    """Transforms of a few long rows, each of which is shared by the threads."""
+    """Transforms a few long rows, each of which threads share."""
     cdef Part p
     cdef Py_ssize_t row, rest, groups
     cdef const char* source
@@ -335,8 +337,7 @@ cdef int run_parted(Rows* r, const void* memory) except -1:
 
 cdef void add_dim(Rows* r, Py_ssize_t size, Py_ssize_t source_step,
                   Py_ssize_t target_step) noexcept:
-    """One more dim beside the one that is transformed: with the dim before it, where they are one
-    in memory."""
+    """Adds one of the other dims, merged with the one before it where the steps allow."""
     cdef int before = r.ndim - 1
     if (before >= 0 and r.source_steps[before] == size * source_step
             and r.target_steps[before] == size * target_step):
@@ -350,8 +351,8 @@ cdef void add_dim(Rows* r, Py_ssize_t size, Py_ssize_t source_step,
 
 
 cdef Py_ssize_t rows_together(Py_ssize_t n, Py_ssize_t count) noexcept:
-    """How many of `count` rows of `n` points go together: enough to fill the lanes of vectors, but
-    where there are few long rows."""
+    """How many of `count` rows of `n` points go together: enough to fill the lanes of vectors,
+    unless there are few long rows."""
     if n < CHUNK:
         return (CHUNK // n // SIDE_BY_SIDE + 1) * SIDE_BY_SIDE
     return 4 if count >= 8 else 1
@@ -361,9 +362,9 @@ def transform(Tensor x not None, int dim, Py_ssize_t n, bint forward, double fac
               bint real=False, bint whole=False, bint inside=False):
     """The transform of `n` points along a dim, which is counted from the front, times `factor`.
 
-    real: to real numbers, from the first half of a spectrum, which has n // 2 + 1 elements. whole:
-    of real numbers all of the spectrum, not its first half. inside: of complex numbers, into the
-    memory of `x` itself.
+    real: the result is real, and `x` is the first half of a spectrum, with n // 2 + 1 elements.
+    whole: for real input the result is the whole spectrum, not its first half. inside: for complex
+    numbers, the result is written over `x`.
     """
     cdef Rows r
     cdef Transform which
@@ -377,7 +378,7 @@ def transform(Tensor x not None, int dim, Py_ssize_t n, bint forward, double fac
         raise ValueError(f"transform: no dim {dim}, or {n} points")
     if not complex_in and (real or inside or x.type != FLOAT32 and x.type != FLOAT64):
         raise TypeError(f"transform: got {x.dtype}")
-    if x.steps[dim] == 0 and not inside:     # expanded: pairs of neighbours are read as one number
+    if x.steps[dim] == 0 and not inside:     # pairs of neighbours are read as one number
         x = packed(x)
     r.double_ = x.type == FLOAT64 or x.type == COMPLEX128
     r.n_in, r.n_out, r.turned = x.dims[dim], n, False

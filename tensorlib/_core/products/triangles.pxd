@@ -1,4 +1,4 @@
-"""Triangular systems by blocks, for what makes systems triangular."""
+"""Triangular systems by blocks, for modules that factor matrices."""
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64
 from tensorlib._core.base.shape cimport times
@@ -6,8 +6,8 @@ from tensorlib._core.tensor.tensor cimport Tensor
 
 cdef enum:
     TRIANGLE = 64                   # rows of a block; as in the kernels
-    COLUMNS = 128                   # of a right-hand side that stay in L2 together
-    TURNED_ROWS = 256               # rows of a matrix that are turned at a time
+    COLUMNS = 128                   # of a right-hand side that stay in L2
+    TURNED_ROWS = 256               # rows of a matrix that are transposed at once
     SYSTEM_BYTES = TRIANGLE * (COLUMNS + TURNED_ROWS) * 8
     RELEASE_GIL = 1 << 15           # multiplications from which on the GIL is released
 
@@ -17,7 +17,7 @@ ctypedef struct Systems:     # a @ x = x
     char* x
     Py_ssize_t n, m
     Py_ssize_t a_row, a_col  # in elements
-    Py_ssize_t parts         # of the columns of each x
+    Py_ssize_t parts         # into which the columns of each x are cut
     bint upper, unit, failed
 
 cdef inline Py_ssize_t size_of(int dtype) noexcept nogil:
@@ -29,7 +29,7 @@ cdef inline bint takes(Tensor x) noexcept:
             and x.dims[x.ndim_ - 1] == x.dims[x.ndim_ - 2])
 
 cdef inline Py_ssize_t grain(Py_ssize_t each, Py_ssize_t depth) noexcept nogil:
-    """How many matrices of so much work are worth a chunk of it."""
+    """How many matrices, of `each` by `depth` multiplications, are a piece of work."""
     return 1 + RELEASE_GIL // (1 + times(each, depth))
 
 cdef void complete(int dtype, char* y, Py_ssize_t n, Py_ssize_t first,

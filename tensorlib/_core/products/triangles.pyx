@@ -1,9 +1,9 @@
 """Cholesky factors of larger matrices and systems with triangular ones, block by block.
 
-What is within a block of TRIANGLE rows is done by kernels (`_kernels/triangles.h`), all else by
-panels (`panel_products.pyx`): 512 x 512 of float32 takes 0.9 ms so, and 3.3 by OpenBLAS. What is
-subtracted from an element goes by blocks whose bounds follow from the number of rows alone, so
-that its bits do not depend on the threads, nor on the matrices beside it.
+Kernels (`_kernels/triangles.h`) do the work within a block of TRIANGLE rows, and panels
+(`panel_products.pyx`) the rest: 512 x 512 of float32 takes 0.9 ms, and 3.3 by OpenBLAS. Sums are
+cut into blocks whose bounds follow from the number of rows alone, so that the bits of an element
+depend neither on the threads nor on the other matrices of a batch.
 """
 
 from libc.math cimport NAN
@@ -25,9 +25,9 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport packed, packed_copy
 
 cdef enum:
-    CORNER_ROW = TRIANGLE + 2 * 16  # elements: the kernels go on after a row by two vectors
-    DEPTH = 256                     # rows that are packed at a time
-    STRIP = 64                      # rows that one chunk of work has at least
+    CORNER_ROW = TRIANGLE + 2 * 16  # elements: kernels access two vectors past a row
+    DEPTH = 256                     # rows that are packed at once
+    STRIP = 64                      # rows of a piece of work at least
 
 ctypedef void (*substitute_fn)(const char* l, Py_ssize_t l_row, Py_ssize_t l_col, char* t,
                                Py_ssize_t t_row, Py_ssize_t n, Py_ssize_t m,
@@ -63,8 +63,8 @@ cdef void negate(int dtype, char* p, Py_ssize_t n) noexcept nogil:
 
 cdef void complete(int dtype, char* y, Py_ssize_t n, Py_ssize_t first,
                    Py_ssize_t rows) noexcept nogil:
-    """Rows [first, first + rows) of the lower half of a symmetric y (n, n), turned, are what lies
-    above them"""
+    """Copies rows [first, first + rows) of the lower half of a symmetric y (n, n) to the upper
+    half."""
     cdef Py_ssize_t size = size_of(dtype)
     cdef char* lower = y + first * n * size
     turn(dtype, lower, n, y + first * size, n, rows, first)
@@ -72,8 +72,8 @@ cdef void complete(int dtype, char* y, Py_ssize_t n, Py_ssize_t first,
 
 
 cdef void mirror(int dtype, char* y, Py_ssize_t row, Py_ssize_t n) noexcept nogil:
-    """Elements of y (n, n) above the diagonal := those below it, from which a BLAS may round them
-    otherwise"""
+    """Elements of y (n, n) above the diagonal := those below it, as a BLAS may round the two
+    differently"""
     cdef Py_ssize_t i, j
     for i in range(n):
         for j in range(i):
@@ -89,10 +89,10 @@ ctypedef struct Column:      # of blocks: columns [j, j + cols) of a matrix, fro
     int dtype
     char* x
     Py_ssize_t n, j, cols
-    char* panels             # minus rows [l, l + depth) of those that are subtracted
+    char* panels             # -1 times the rows [l, l + depth) of what is subtracted
     Py_ssize_t l, depth
-    char* corner             # the triangle on the diagonal, turned
-    double* rest             # what is left of the diagonal; NULL for float64
+    char* corner             # the triangle on the diagonal, transposed
+    double* rest             # the rest of the diagonal; NULL for float64
 
 ctypedef struct Factors:
     int dtype
@@ -100,7 +100,7 @@ ctypedef struct Factors:
     int32_t* info
     Py_ssize_t n
     bint failed              # for want of memory
-    bint found               # whether an info is not 0
+    bint found               # whether some info is not 0
 
 
 cdef void subtract_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -113,7 +113,7 @@ cdef void subtract_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexc
 
 
 cdef void divide_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """x[rows, j:] := it @ inverse(corner) for strips of rows below the corner"""
+    """x[rows, j:] := x[rows, j:] @ inverse(corner) for strips of rows below the corner"""
     cdef Column* c = <Column*>context
     cdef char[TRIANGLE * STRIP * 8] turned
     cdef Py_ssize_t strip, rows, row, size = size_of(c.dtype)
@@ -130,7 +130,7 @@ cdef void divide_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
 
 
 cdef Py_ssize_t factor_corner(Column* c) noexcept nogil:
-    """The triangle of a column of blocks := its factor, with zeros beside it; the order of the
+    """Factors the triangle of a column of blocks, with zeros above it. Returns the order of the
     first minor that is not positive, or 0."""
     cdef Py_ssize_t i, info, size = size_of(c.dtype)
     cdef char* at = c.x + (c.j * c.n + c.j) * size
@@ -146,8 +146,8 @@ cdef Py_ssize_t factor_corner(Column* c) noexcept nogil:
 
 
 cdef Py_ssize_t factor_matrix(int dtype, char* x, Py_ssize_t n, char* scratch) noexcept nogil:
-    """The lower triangle of x (n, n) := its factor; the order of the first minor that is not
-    positive, or 0."""
+    """The lower triangle of x (n, n) := its factor. Returns the order of the first minor that is
+    not positive, or 0."""
     cdef Column c
     cdef Py_ssize_t i, info, size = size_of(dtype)
     c.dtype, c.x, c.n, c.j, c.rest = dtype, x, n, 0, NULL
@@ -200,8 +200,8 @@ cdef void factor_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
 
 
 def cholesky(Tensor a not None):
-    """The lower factors; for each the order of the first minor that is not positive, or 0: then the
-    factor is NaN; and whether there is such a one. None for complex matrices."""
+    """The lower factors, NaN where there is none; for each matrix the order of the first minor that
+    is not positive, or 0; and whether any has one. None for complex matrices."""
     if not takes(a):
         return None
     elements("linalg.cholesky", a)
@@ -267,7 +267,7 @@ cdef void subtract_block(Systems* s, const char* a, char* x, Py_ssize_t row, Py_
     while row < end:
         rows = min(<Py_ssize_t>TURNED_ROWS, end - row)
         at = a + (row * s.a_row + j * s.a_col) * size
-        if s.a_row == 1:     # read by columns, elements would share few lines of the caches
+        if s.a_row == 1:     # column-major elements would compete for few cache sets
             turn(s.dtype, at, s.a_col, turned, TRIANGLE, depth, rows)
             add_panels(s.dtype, turned, TRIANGLE, 1, panels, x + row * s.m * size, s.m, rows, depth,
                        cols)
@@ -278,7 +278,7 @@ cdef void subtract_block(Systems* s, const char* a, char* x, Py_ssize_t row, Py_
 
 
 cdef bint is_turned(Tensor x) noexcept:
-    """Whether matrices lie one after the other by columns."""
+    """Whether matrices are packed and column-major."""
     cdef Py_ssize_t n = x.dims[x.ndim_ - 1]
     cdef int d
     for d in range(x.ndim_ - 2):
@@ -288,7 +288,8 @@ cdef bint is_turned(Tensor x) noexcept:
 
 
 def solve(Tensor a not None, Tensor b not None, bint upper, bint unit):
-    """x of a @ x = b for triangles of as many matrices a as b. None for complex ones."""
+    """The solutions of a @ x = b for triangles a, with one for each b. None for complex
+    matrices."""
     cdef Systems s
     cdef Tensor x
     cdef Py_ssize_t batch, d
@@ -330,7 +331,7 @@ ctypedef struct Inverses:    # of l @ l.T, for lower triangles l
 
 
 cdef void invert_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """m := inverse(l), by strips of columns, of which nothing above the diagonal is solved for"""
+    """m := inverse(l), by strips of columns, only on and below the diagonal"""
     cdef Inverses* v = <Inverses*>context
     cdef Systems s
     cdef Py_ssize_t strip, j, cols, c, size = size_of(v.dtype)
@@ -356,7 +357,7 @@ cdef void invert_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
 
 
 cdef void square(Inverses* v) noexcept nogil:
-    """y := m.T @ m, of which the lower half is multiplied and turned"""
+    """y := m.T @ m, of which the lower half is computed and mirrored"""
     cdef Py_ssize_t j = 0, cols, size = size_of(v.dtype), row = v.n * size
     while j < v.n:
         cols = min(<Py_ssize_t>TRIANGLE, v.n - j)
@@ -383,7 +384,7 @@ cdef void invert_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
 
 
 def inverse_by_factor(Tensor a not None):
-    """The inverses of a @ a.T for lower triangles of matrices. None for complex ones."""
+    """The inverses of a @ a.T for lower triangles a. None for complex matrices."""
     cdef Inverses v
     cdef Tensor x, y
     if not takes(a):
