@@ -18,7 +18,6 @@ cdef enum:
     FEW = 8              # elements of which a sum before others is not worth a pass of its own
     LEAST_IN_ROWS = 8192 # elements with gaps of which a copy takes longer than to find how they lie
     LEAST_IN_SLICE = 256 # the same of each of several results, and for steps of at most 2
-    FILLED = 2048        # elements up to which a buffer of one value is made, not a view
 
 
 cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint keepdim, int result):
@@ -451,15 +450,6 @@ cdef int reduced_dims(object dim, int ndim, int* reduced) except -1:
     for d in range(ndim):
         reduced[d] = d
     return ndim
-
-
-cdef bint fills(int ndim, const Py_ssize_t* dims, int n_reduced) noexcept:
-    """Whether the gradient of a sum is a buffer of one value, and no view."""
-    cdef Py_ssize_t numel = 1
-    cdef int d
-    for d in range(ndim):
-        numel *= dims[d]
-    return n_reduced == ndim and numel <= FILLED
 
 
 cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduced,
