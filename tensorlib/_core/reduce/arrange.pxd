@@ -1,5 +1,8 @@
 from tensorlib._core.tensor.tensor cimport Tensor
 
+cdef enum:
+    FILLED = 2048        # elements up to which a buffer of one value is made, not a view
+
 cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint keepdim, int result)
 cdef int fold_to(int kind, Tensor x, const char* center, const Py_ssize_t* sizes,
                  Tensor out) except -1
@@ -9,7 +12,14 @@ cdef Tensor new_reduced(Tensor x, int n_reduced, const int* reduced, bint keepdi
 cdef Tensor reduced_last(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes)
 cdef int check_status(int status, Tensor x) except -1
 cdef int reduced_dims(object dim, int ndim, int* reduced) except -1
-cdef bint fills(int ndim, const Py_ssize_t* dims, int n_reduced) noexcept
+cdef inline bint fills(int ndim, const Py_ssize_t* dims, int n_reduced) noexcept:
+    """Whether the gradient of a sum is a buffer of one value, and no view."""
+    cdef Py_ssize_t numel = 1
+    cdef int d
+    for d in range(ndim):
+        numel *= dims[d]
+    return n_reduced == ndim and numel <= FILLED
+
 cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduced,
                         const int* reduced, bint keepdim)
 cdef Tensor reducible(int kind, Tensor x, int computed)

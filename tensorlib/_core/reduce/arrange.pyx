@@ -18,7 +18,6 @@ cdef enum:
     FEW = 8              # elements: summing fewer first is not worth a pass of its own
     LEAST_IN_ROWS = 8192 # elements: with fewer, a copy without gaps takes less than to analyse them
     LEAST_IN_SLICE = 256 # elements: the least for each of several results, with steps of at most 2
-    FILLED = 2048        # elements: up to so many, a gradient of equal values is written out
 
 
 cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint keepdim, int result):
@@ -449,15 +448,6 @@ cdef int reduced_dims(object dim, int ndim, int* reduced) except -1:
     for d in range(ndim):
         reduced[d] = d
     return ndim
-
-
-cdef bint fills(int ndim, const Py_ssize_t* dims, int n_reduced) noexcept:
-    """Whether the gradient of a sum is a buffer of one value, and no view."""
-    cdef Py_ssize_t numel = 1
-    cdef int d
-    for d in range(ndim):
-        numel *= dims[d]
-    return n_reduced == ndim and numel <= FILLED
 
 
 cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduced,

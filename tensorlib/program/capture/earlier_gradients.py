@@ -8,7 +8,7 @@ calls found one after the other (guards/slots.pyx).
 from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.program.guards.signatures import memory_of, storage_of
+from tensorlib.program.guards.signatures import can_be_given, memory_of, storage_of
 from tensorlib.program.guards.slots import Slot
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.call_types import write_of
@@ -33,8 +33,8 @@ class EarlierGradients:
     def meet_in_slot(self, slot: Slot, x: Any) -> bool:
         """Records what a read found in a slot; whether it is given to replays."""
         recorder = self.recorder
-        if type(x) is not Tensor or x in self or x.requires_grad or x.is_inference() or (
-                x.is_meta or memory_of(x) in recorder.by_memory or recorder.is_inside(x)):
+        if not can_be_given(x) or x in self or memory_of(x) in recorder.by_memory or (
+                recorder.is_inside(x)):
             return False
         self.in_slots[id(x)] = slot, x
         return True

@@ -407,6 +407,12 @@ def place_in_memory(Tensor x):
     return <size_t>x.storage.data, <size_t>x.data_pointer
 
 
+def can_be_given(x):
+    """Whether replays can be given what is laid out as a value: a tensor that has memory, and no
+    place in a graph."""
+    return type(x) is Tensor and is_like(<Tensor>x, <Tensor>x, 0)
+
+
 def gradient_of(Tensor x):
     """The `.grad` of a tensor, without a report of the read to a capture."""
     return x.gradient
