@@ -186,7 +186,6 @@ def test_a_function_that_replaces_it_itself(replaces):
 
 
 def test_what_was_replaced_is_not_kept():
-    import weakref
     state = State()
     f = tl.compile(lambda x: state.h + x)
     kept = []
