@@ -304,6 +304,36 @@ def test_large_and_small_sums_agree_in_their_gradients():
         assert (x.grad == 2).all().item()
 
 
+# ---- another dtype of the result -----------------------------------------------------------------
+
+@pytest.mark.filterwarnings("ignore:to. casting complex")
+@pytest.mark.parametrize("name, args", [("sum", ()), ("mean", ()), ("prod", ()), ("nansum", ()),
+                                        ("cumsum", (0,)), ("cumprod", (0,)), ("softmax", (0,)),
+                                        ("log_softmax", (0,))])
+@pytest.mark.parametrize("taken, dtype", [("complex64", tl.float64), ("complex128", tl.float64),
+                                          ("float32", tl.float64)])
+def test_derivatives_are_those_of_the_numbers_cast_first(name, args, taken, dtype):
+    x, change = (tl.tensor([0.5 - 1j, -1.5 + 0.25j, 2 + 1j, 0.75 - 2j]).mul(factor) for factor in
+                 (1, 0.5 + 1j))
+    x, change = (part.to(getattr(tl, taken)) if "complex" in taken else part.real
+                 for part in (x, change))
+
+    def function(x):
+        return getattr(tl, name)(x, *args, dtype=dtype)
+
+    def of_cast(x):
+        return getattr(tl, name)((x.real if x.is_complex() else x).to(dtype), *args)
+
+    for found, wanted in zip(*(tl.func.jvp(f, (x,), (change,)) for f in (function, of_cast))):
+        assert found.dtype is dtype
+        assert_close(found, wanted)
+    x.requires_grad_()
+    weights = tl.arange(1.0, 5)
+    found, wanted = (tl.autograd.grad((f(x) * weights).sum(), x)[0] for f in (function, of_cast))
+    assert found.dtype is x.dtype
+    assert_close(found, wanted)
+
+
 # ---- running sums --------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("dtype", (tl.float32, tl.float64), ids=str)

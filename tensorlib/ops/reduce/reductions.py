@@ -102,6 +102,12 @@ def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """
 
 
+def cast_for(x, out):
+    """`x` in the dtype of a result, for which it was cast first: complex to real, their real parts.
+    """
+    return (x.real if x.is_complex() and not out.is_complex() else x).to(out.dtype)
+
+
 def others(x, out, dim, keepdim):
     """For each element the product of all others along `dim` (None: of all).
 
@@ -131,13 +137,15 @@ def others_in_row(x):
 @packed_gradient
 def prod_vjp(g, input, out, dim, keepdim):
     """Each element's factor is the product of the others, which no division finds at 0."""
-    return expand_reduced(g, input.shape, dim, keepdim) * others(input, out, dim, keepdim)
+    factors = others(cast_for(input, out), out, dim, keepdim)
+    return expand_reduced(g, input.shape, dim, keepdim) * factors
 
 
 @prod.jvp
 def prod_jvp(d_input, input, out, dim, keepdim):
     """Each tangent times the product of all other elements, summed."""
-    return (d_input * others(input, out, dim, keepdim)).sum(dim, keepdim)
+    factors = others(cast_for(input, out), out, dim, keepdim)
+    return (cast_for(d_input, out) * factors).sum(dim, keepdim)
 
 
 @op(linear=True, kernel=reductions.cumsum, out=True, inplace=True, tolerance="reduction",
@@ -202,9 +210,9 @@ def nansum_vjp(g, input, dim, keepdim):
 
 
 @nansum.jvp
-def nansum_jvp(d_input, input, dim, keepdim):
+def nansum_jvp(d_input, input, out, dim, keepdim):
     """The sum of the tangents where x is not NaN."""
-    return of_known(d_input, input).sum(dim, keepdim)
+    return of_known(cast_for(d_input, out), input).sum(dim, keepdim)
 
 
 @op(differentiable=False, kernel=reductions.count_nonzero,

@@ -6,6 +6,7 @@ from tensorlib._core.reduce import exponentials
 from tensorlib._core.reduce.reductions import expand_reduced
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import op
+from tensorlib.ops.reduce.reductions import cast_for
 from tensorlib.ops.samples import given, given_pairs
 
 inf = float("inf")
@@ -123,10 +124,16 @@ def log_softmax_backward(grad: Tensor, result: Tensor, dim):
     """grad - exp(result) * sum(grad): the gradient of `log_softmax`, in one pass."""
 
 
-@softmax.symmetric("input")
-def softmax_rule(g, out, dim):
+@softmax.vjp("input")
+def softmax_vjp(g, out, dim):
     """y (g - sum(g y)), where y is the result."""
     return softmax_backward(g, out, dim)
+
+
+@softmax.jvp
+def softmax_jvp(d_input, out, dim):
+    """The same map, as it is symmetric, of the change of what the result is made of."""
+    return softmax_backward(cast_for(d_input, out), out, dim)
 
 
 @log_softmax.vjp("input")
@@ -137,6 +144,7 @@ def log_softmax_vjp(g, out, dim):
 @log_softmax.jvp
 def log_softmax_jvp(d_input, out, dim):
     """d_x - sum(d_x softmax(x))."""
+    d_input = cast_for(d_input, out)
     return d_input - (d_input * out.exp()).sum(dim, True)
 
 
