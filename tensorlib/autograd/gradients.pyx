@@ -310,7 +310,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
         if any(g is None and isinstance(x, GradientEdge) for x, g in zip(inputs, found)):
             raise RuntimeError("grad: materialize_grads cannot be used when the given input is a "
                                "GradientEdge: its shape is not known")
-        return tuple([x.new_zeros(x.shape) if g is None else g for x, g in zip(wanted, found)])
+        return tuple([x.new_zeros(x.shape, requires_grad=create_graph) if g is None else g
+                      for x, g in zip(wanted, found)])
     if not allow_unused:
         raise RuntimeError(
             "grad: one of the differentiated Tensors (number "

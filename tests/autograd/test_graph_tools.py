@@ -76,6 +76,16 @@ def test_edges_that_make_no_sense(call, error, text):
     assert_close(x.grad, 2 * x.detach())
 
 
+@pytest.mark.parametrize("create_graph", [True, False])
+def test_materialized_zeros_have_gradients_with_create_graph(create_graph):
+    x, other = leaf(1.0, 2.0), leaf(3.0)
+    zeros, = autograd.grad((other * 2).sum(), [x], create_graph=create_graph,
+                           materialize_grads=True)
+    assert zeros.tolist() == [0, 0] and zeros.requires_grad == create_graph
+    if create_graph:
+        assert autograd.grad(zeros.sum(), x, materialize_grads=True)[0].tolist() == [0, 0]
+
+
 # ---- hooks on several tensors --------------------------------------------------------------------
 
 def test_a_hook_on_all_is_called_when_the_last_gradient_that_comes_is_there():
