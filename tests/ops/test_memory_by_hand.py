@@ -31,7 +31,7 @@ def test_dims_lie_in_the_order_that_was_asked_for(order):
     assert tl.empty_permuted((), ()).shape == ()
 
 
-@pytest.mark.parametrize("shape", [(2, 2), (6,), (0, 4), (), (3, 2), (4, 5)])
+@pytest.mark.parametrize("shape", [(2, 2), (6,), (0, 4), (), (2, 3), (4, 5)])
 def test_resize_keeps_the_memory_in_its_order(shape):
     whole = tl.arange(8)
     x = whole[2:].view(2, 3).t()
@@ -43,6 +43,17 @@ def test_resize_keeps_the_memory_in_its_order(shape):
     assert view.tolist() == [3, 4] and whole.tolist() == list(range(8))
     x.zero_()
     assert whole[2:2 + count].any().item() == (x.numel() > 6)
+
+
+@pytest.mark.parametrize("view", [lambda: tl.arange(6).view(2, 3).t(),
+                                  lambda: tl.arange(12)[::2],
+                                  lambda: tl.arange(1).expand(3)])
+def test_tensors_of_the_size_already_stay_as_they_lie(view):
+    x, held = view(), view()
+    for same in (x.resize_(x.shape), x.resize_as_(tl.empty(x.shape))):
+        assert same is x and x.stride() == held.stride() and tl.equal(x, held)
+    x.resize_(x.shape, memory_format=tl.contiguous_format)
+    assert x.is_contiguous()
 
 
 def test_resized_tensors_are_captured_or_run_eagerly():

@@ -102,6 +102,8 @@ def extent(name, size, stride):
 def resize_(self, *sizes, size=None, memory_format=None):
     """This tensor with other sizes, over the same memory in its order from where it begins.
 
+    One of these sizes stays as it lies.
+
     size: the sizes as one sequence, as `sizes` may be given, too.
 
     Where the memory does not suffice, the tensor gets new memory, with the old elements first and
@@ -126,6 +128,8 @@ def resize_(self, *sizes, size=None, memory_format=None):
     refuse_gradient("resize_", self)
     if memory_format not in (None, contiguous_format, preserve_format):
         raise RuntimeError(f"resize_: memory_format must be contiguous_format, got {memory_format}")
+    if memory_format is None and shape == self.shape:
+        return self
     held = self.data
     if count == held.numel() and held.is_contiguous():
         self.data = held.view(shape)
