@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -149,6 +150,12 @@ def test_options_are_accepted():
     out = zeros(3, dtype=int)
     assert full((3,), 2.5, out=out) is out and out.tolist() == [2, 2, 2]
     assert arange(3, out=zeros(3)).tolist() == [0.0, 1.0, 2.0]
+    for numbers in (partial(arange, 4), partial(tensorlib.linspace, 0, 3, 4),
+                    partial(tensorlib.logspace, 0, 3, 4, base=2), partial(tensorlib.range, 0, 3)):
+        x, wanted = zeros(2, 3), numbers().tolist()
+        part = x[:, 1:]                      # of as many elements: it keeps its shape
+        assert numbers(out=part) is part
+        assert x.tolist() == [[0.0, *wanted[:2]], [0.0, *wanted[2:]]]
 
 
 # ---- as another tensor ---------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from tensorlib._core.base.work cimport run_alone, share
 from tensorlib._core.create.creation cimport (
     Bits, allotted, check_options, chosen_dtype, finish, number_bits, plain_number, run_over, zero,
 )
+from tensorlib._core.layout.views cimport reshaped
 from tensorlib._core.tensor.tensor cimport Tensor, new_like
 from tensorlib._core.tiles.copies cimport cast, packed_copy
 
@@ -106,7 +107,14 @@ def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, d
         x = real_range(start, end, step, id, device)
     else:
         raise UnsupportedDtype(f"arange: not implemented for {dtype_object(id)}")
-    return finish("arange", x, out, requires_grad)
+    return finish("arange", in_order(x, out), out, requires_grad)
+
+
+cdef Tensor in_order(Tensor x, object out):
+    """`x` in the shape of an `out` of as many elements, which keeps it."""
+    if not isinstance(out, Tensor) or (<Tensor>out).numel_ != x.numel_:
+        return x
+    return reshaped("out", x, (<Tensor>out).ndim_, (<Tensor>out).dims, False)
 
 
 cdef int check_direction(object start, object end, object step) except -1:
@@ -217,7 +225,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     cdef int id = chosen_dtype("linspace", dtype, out, default_float())
     check_options("linspace", layout, device, pin_memory)
     x = spaced("linspace", start, end, steps, id, FLOAT32 if id == FLOAT32 else FLOAT64, device)
-    return finish("linspace", cast(x, id), out, requires_grad)
+    return finish("linspace", in_order(cast(x, id), out), out, requires_grad)
 
 
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None,
@@ -238,7 +246,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     x = spaced("logspace", start, end, steps, id, FLOAT64, device)
     powers.y, powers.radix = <double*>x.data_pointer, plain_number("logspace", "base", base)
     run_alone(raise_to_powers, &powers, powers.y, x.numel_)
-    return finish("logspace", cast(x, id), out, requires_grad)
+    return finish("logspace", in_order(cast(x, id), out), out, requires_grad)
 
 
 cdef struct Powers:
