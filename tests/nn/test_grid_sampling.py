@@ -89,6 +89,18 @@ def test_places_that_are_no_numbers_or_far_away_touch_nothing_else(padding, near
     look_back(tl.ones_like(found), x, odd, padding, nearest, align)
 
 
+@pytest.mark.parametrize("nearest", [False, True])
+@pytest.mark.parametrize("sizes", [(0, 1), (0, 0), (2, 0)], ids=str)
+@pytest.mark.parametrize("n", [2, 3])
+def test_no_images_give_none(n, sizes, nearest):
+    x = tl.zeros(*sizes, *(3,) * n, requires_grad=True)
+    out = F.grid_sample(x, tl.zeros(sizes[0], *(2,) * n, n), "nearest" if nearest else "bilinear",
+                        align_corners=False)
+    assert out.shape == (*sizes, *(2,) * n)
+    out.sum().backward()
+    assert x.grad.shape == x.shape
+
+
 def test_what_does_not_fit_is_refused():
     x, grid = drawn()
     for arguments in ((x[:1], x, grid), (x, x[:2], grid), (x, x, grid[..., :1]), (x, x[0], grid)):

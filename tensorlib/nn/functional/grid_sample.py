@@ -54,7 +54,7 @@ def looked_up(input, corner):
         flat = flat * size + where(known, at, 0.0)
     flat = flat.long()
     batch, channels = input.shape[:2]
-    found = input.flatten(2).gather(2, flat.reshape(batch, 1, -1).expand(batch, channels, -1))
+    found = input.flatten(2).gather(2, flat.flatten(1).unsqueeze(1).expand(batch, channels, -1))
     found = found.reshape((batch, channels, *flat.shape[1:]))
     return where(inside.unsqueeze(1), found, 0)
 
