@@ -48,6 +48,9 @@ class Gamma(ExponentialFamily):
         return standard_gamma(self.concentration.expand(shape)) / self.rate
 
     def log_prob(self, value):
+        """The logarithm of the density at a tensor, or at a number, as PyTorch's takes it."""
+        if isinstance(value, (int, float)):
+            value = tl.tensor(value, dtype=self.rate.dtype)
         self._validate_sample(value)
         return (tl.xlogy(self.concentration, self.rate) + tl.xlogy(self.concentration - 1, value)
                 - self.rate * value - self.concentration.lgamma())

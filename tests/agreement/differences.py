@@ -37,6 +37,7 @@ FIXED = [
      "PyTorch's gradient of ctc_loss is that of log_softmax before it"),
     (r"nn\.functional\.batch_norm$", "error", FLOATS, "a batch without a dim of channels"),
     (r"(normal|bernoulli)", "graph", "float64", "a random draw has no gradient"),
+    (r"istft$", "gradient", "complex128", "PyTorch gives a complex window no gradient"),
     (r"linalg\.lstsq", "graph", "float64|complex128",
      "residuals that are not computed are in no graph"),
     (r"histc$", "values", "float16", "bounds are not rounded to float16 first"),

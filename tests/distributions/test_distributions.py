@@ -216,7 +216,15 @@ def test_values_of_another_shape_or_type_are_refused(distribution):
     with pytest.raises(ValueError, match="not broadcastable"):
         larger.log_prob(value[:2])
     with pytest.raises(ValueError, match="must be a Tensor"):
-        larger.log_prob(1.0)
+        larger.log_prob([1.0])
+
+
+@pytest.mark.parametrize("distribution", [d.Gamma(2.0, 1.5), d.Chi2(tl.tensor([1.0, 3.0]))],
+                         ids=repr)
+@pytest.mark.parametrize("value", [0, 1, 0.5, True])
+def test_gammas_take_numbers_as_values(distribution, value):
+    found = distribution.log_prob(value)
+    assert tl.equal(found, distribution.log_prob(tl.tensor(float(value))))
 
 
 @pytest.mark.parametrize("n", [-1, 2])

@@ -210,9 +210,9 @@ def nansum_vjp(g, input, dim, keepdim):
 
 
 @nansum.jvp
-def nansum_jvp(d_input, input, dim, keepdim):
+def nansum_jvp(d_input, input, out, dim, keepdim):
     """The sum of the tangents where x is not NaN."""
-    return of_known(d_input, input).sum(dim, keepdim)
+    return of_known(cast_for(d_input, out), input).sum(dim, keepdim)
 
 
 @op(differentiable=False, kernel=reductions.count_nonzero,

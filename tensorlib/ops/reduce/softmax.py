@@ -144,6 +144,7 @@ def log_softmax_vjp(g, out, dim):
 @log_softmax.jvp
 def log_softmax_jvp(d_input, out, dim):
     """d_x - sum(d_x softmax(x))."""
+    d_input = cast_for(d_input, out)
     return d_input - (d_input * out.exp()).sum(dim, True)
 
 
