@@ -208,7 +208,7 @@ def repeat_interleave(input: Tensor, repeats=None, dim=None, *, output_size=None
         positions = FUNCTIONS["arange"](input.numel())
         return repeat_interleave(positions, input, 0, output_size=output_size)
     if dim is None:
-        input, dim = input.reshape(-1), 0
+        input, dim = input if input.ndim == 1 else input.reshape(-1), 0
     dim, size = wrap("repeat_interleave", dim, input.ndim), input.size(dim)
     if type(repeats) is int and repeats > 1 and 0 < size * repeats < MANY and input.numel() and (
             output_size is None or output_size == size * repeats):
