@@ -462,7 +462,9 @@ def table():
              <size_t>&heaviside_run[uint64_t]),
     ], 2) + rows_for(("uint8", "int8"), [
         ("bitwise_left_shift", <size_t>&left_shift_run, <size_t>&left_shift_run),
-    ], 2) + rows_for(("uint8",), [("bitwise_right_shift", <size_t>&right_shift_run)], 2) + [row for sign in ("", "u") for row in rows_for(
+    ], 2) + rows_for(("uint8",), [
+        ("bitwise_right_shift", <size_t>&right_shift_run),
+    ], 2) + [row for sign in ("", "u") for row in rows_for(
         (sign + "int8", sign + "int16", sign + "int32", sign + "int64"), [
             ("pow", <size_t>&whole_pow_run[uint8_t], <size_t>&whole_pow_run[uint16_t],
              <size_t>&whole_pow_run[uint32_t], <size_t>&whole_pow_run[uint64_t]),

@@ -110,15 +110,16 @@ cdef inline void divide(floating a, floating b, floating c, floating d, floating
                         floating* im) noexcept nogil:
     """re + im i := (a + b i) / (c + d i), NaN where an intermediate result is out of range.
 
-    Products of float32 are in range as doubles; others are scaled by the power of two that brings
-    the larger part of the divisor into [2, 4), which rounds nothing.
+    Products of float32 are in range as doubles, which have the digits for one division; others are
+    scaled by the power of two that brings the larger part of the divisor into [2, 4), which rounds
+    nothing.
     """
     cdef double e, f, g, h, scale, square
     if floating is float:
         e, f, g, h = a, b, c, d
-        square = rounded(g * g) + rounded(h * h)
-        re[0] = <float>((rounded(e * g) + rounded(f * h)) / square)
-        im[0] = <float>((rounded(f * g) - rounded(e * h)) / square)
+        scale = 1 / (rounded(g * g) + rounded(h * h))
+        re[0] = <float>((rounded(e * g) + rounded(f * h)) * scale)
+        im[0] = <float>((rounded(f * g) - rounded(e * h)) * scale)
     else:
         scale = magnitude(c) if magnitude(c) >= magnitude(d) else magnitude(d)
         scale = from_bits64(~bits64(scale) & 0x7FF0000000000000ULL)

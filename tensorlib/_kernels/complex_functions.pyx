@@ -9,6 +9,7 @@ from libc.math cimport (
     INFINITY, copysign, cos as libm_cos, exp as libm_exp, exp2 as libm_exp2, expm1, fabs, fmod,
     rint, sin as libm_sin,
 )
+from libc.stdint cimport uint8_t
 
 from tensorlib._kernels.complex_math cimport log_of_one_and, log_of_two, pair
 from tensorlib._kernels.vecmath cimport floating, infinity
@@ -210,6 +211,37 @@ cdef void logaddexp_run(const floating* a, const floating* b, floating* y,
         y[2 * i], y[2 * i + 1] = <floating>z.real, <floating>z.imag
 
 
+# ---- comparison ----------------------------------------------------------------------------------
+
+cdef void logical_not_run(const floating* x, uint8_t* y, Py_ssize_t n) noexcept nogil:
+    """y := x is 0"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = (x[2 * i] == 0) & (x[2 * i + 1] == 0)
+
+
+cdef void eq_run(const floating* a, const floating* b, uint8_t* y, Py_ssize_t n) noexcept nogil:
+    """y := a == b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = (a[2 * i] == b[2 * i]) & (a[2 * i + 1] == b[2 * i + 1])
+
+
+cdef void ne_run(const floating* a, const floating* b, uint8_t* y, Py_ssize_t n) noexcept nogil:
+    """y := a != b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = (a[2 * i] != b[2 * i]) | (a[2 * i + 1] != b[2 * i + 1])
+
+
+cdef void logical_and_run(const floating* a, const floating* b, uint8_t* y,
+                          Py_ssize_t n) noexcept nogil:
+    """y := neither a nor b is 0"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = ((a[2 * i] != 0) | (a[2 * i + 1] != 0)) & ((b[2 * i] != 0) | (b[2 * i + 1] != 0))
+
+
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     unary = [
@@ -228,4 +260,10 @@ def table():
         ("ldexp", <size_t>&ldexp_run[float], <size_t>&ldexp_run[double]),
         ("logaddexp", <size_t>&logaddexp_run[float], <size_t>&logaddexp_run[double]),
     ]
-    return rows_for(COMPLEX, unary) + rows_for(COMPLEX, binary, 2)
+    return rows_for(COMPLEX, unary) + rows_for(COMPLEX, binary, 2) + rows_for(COMPLEX, [
+        ("logical_not", <size_t>&logical_not_run[float], <size_t>&logical_not_run[double]),
+    ], 1, "bool") + rows_for(COMPLEX, [
+        ("eq", <size_t>&eq_run[float], <size_t>&eq_run[double]),
+        ("ne", <size_t>&ne_run[float], <size_t>&ne_run[double]),
+        ("logical_and", <size_t>&logical_and_run[float], <size_t>&logical_and_run[double]),
+    ], 2, "bool")

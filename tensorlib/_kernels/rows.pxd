@@ -61,10 +61,12 @@ cdef inline void row_maxima(const floating* x, floating* y, Py_ssize_t rows,
 
 cdef inline void row_sums(const floating* x, floating* y, Py_ssize_t rows,
                    Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t r
     if n == 0:
         fill_zero(y, rows)
-    elif rows == 1:
-        y[0] = <floating>row_sum(x, n)
+    elif rows == 1 or n >= LONG:
+        for r in range(rows):
+            y[r] = <floating>row_sum(x + r * n, n)
     else:
         fold_lines(<Sum*>NULL, x, <const floating*>NULL, y, rows, n, n)
 

@@ -21,6 +21,17 @@ CUTS = {
 }
 
 
+@each("dtype", ["float32", "float16", "int64", "uint8", "complex64"])
+def test_any_and_all_of_dims_in_any_order(dtype):
+    x = (np.random.default_rng(1).random((6, 35, 70)) < 0.03).astype(dtype)
+    for order in ((0, 1, 2), (0, 2, 1), (2, 0, 1), (1, 2, 0)):
+        for given in (x.transpose(order), x.transpose(order)[..., ::2], x.transpose(order)[:, :1]):
+            t = tl.from_numpy(given)
+            for dim in (0, 1, 2, (0, 2)):
+                assert np.array_equal(t.any(dim).numpy(), given.any(dim))
+                assert np.array_equal((t == 0).all(dim).numpy(), (given == 0).all(dim))
+
+
 @each("dtype", ["float32", "float64", "float16", "int64", "int32", "uint8", "bool"])
 @each("cut", CUTS)
 def test_gaps_change_no_bit(cut, dtype):

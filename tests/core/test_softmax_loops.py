@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
+import tensorlib as tl
 from capi import c_function
 from cases import each
 
@@ -91,6 +92,14 @@ def test_bits_do_not_depend_on_threads(dtype):
         results.add(tuple(forward(kind, x).tobytes() for kind in KINDS[:3]))
     pool.set_num_threads(before)
     assert len(results) == 1
+
+
+@pytest.mark.parametrize("n", [32, 50, 64, 100, 1000])
+def test_bits_of_rows_do_not_depend_on_those_beside_them(n):
+    x = tl.randn(70, n, generator=tl.Generator().manual_seed(1))
+    for function in (tl.softmax, tl.log_softmax, tl.logsumexp):
+        together = function(x, -1)
+        assert all(tl.equal(function(row, -1), found) for row, found in zip(x, together))
 
 
 def test_empty_rows():

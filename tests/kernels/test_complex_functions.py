@@ -83,3 +83,14 @@ def test_zeros_have_no_sign_where_the_standard_gives_none():
     for re in (0.0, -0.0):
         assert not tl.view_as_real(tl.sgn(tl.tensor(complex(re, -0.0)))).signbit().any()
         assert not tl.view_as_real(tl.expm1(tl.tensor(complex(re, 0.0)))).signbit().any()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_comparisons_look_at_both_parts(dtype):
+    parts = 0.0, -0.0, 1.0, np.nan, np.inf
+    every = np.array([complex(re, im) for re in parts for im in parts], dtype)
+    a, b = (np.ascontiguousarray(part).ravel() for part in np.meshgrid(every, every))
+    for name, wanted in {"eq": np.equal, "ne": np.not_equal, "logical_and": np.logical_and}.items():
+        found = getattr(tl, name)(tl.from_numpy(a), tl.from_numpy(b))
+        assert np.array_equal(found.numpy(), wanted(a, b)), name
+    assert np.array_equal(tl.logical_not(tl.from_numpy(every)).numpy(), np.logical_not(every))

@@ -11,13 +11,14 @@ from tensorlib._core.base.work cimport share
 from tensorlib._core.index.gather cimport (
     GRAIN, as_vector, check_positions, line_of_gather, walk, wrapped_positions,
 )
-from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
-from tensorlib._core.tiles.copies cimport packed
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
+from tensorlib._core.tiles.copies cimport copy_into, packed
 
 
 cdef enum:
     ROWS = 16                # rows that are done together if they share cache lines
     TOGETHER = 4             # rows that are done together if they don't
+    FEW = 16                 # slices that are copied one by one, not with all the others
 
 cdef struct Slices:
     const char* x
@@ -128,6 +129,27 @@ cdef bint has_slices(Tensor x, int dim, Py_ssize_t* outer_step) noexcept:
     return x.ndim_ > 1
 
 
+cdef Tensor each_slice(Tensor x, Py_ssize_t dim, Tensor places):
+    """The slices at a few positions, one after the other: most of `x` is not read"""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t k, from_place, to_place
+    cdef Py_ssize_t item = ITEMSIZE[x.type]
+    cdef Tensor out
+    cdef int d
+    for d in range(x.ndim_):
+        dims[d] = x.dims[d]
+    dims[dim] = places.numel_
+    count("index_select", x.ndim_, dims)
+    out = new_tensor(x.type, x.ndim_, dims)
+    dims[dim] = 1
+    for k in range(places.numel_ if out.numel_ else 0):
+        from_place = (<const int64_t*>places.data_pointer)[k] * x.steps[dim] * item
+        to_place = k * out.steps[dim] * item
+        copy_into(new_view(out, x.ndim_, dims, out.steps, out.data_pointer + to_place),
+                  new_view(x, x.ndim_, dims, x.steps, x.data_pointer + from_place))
+    return out
+
+
 def take_slices(Tensor input, Py_ssize_t dim, Tensor index):
     """The slices of `input` at the positions of a vector. Raises: IndexError, RuntimeError."""
     cdef Tensor x = as_vector(input), places, out
@@ -141,6 +163,8 @@ def take_slices(Tensor input, Py_ssize_t dim, Tensor index):
         raise IndexError(f"index_select: index is supposed to be a vector, got {index.ndim_} dims")
     check_positions("index_select", index)
     if not has_slices(x, dim, &outer_step):
+        if index.numel_ <= min(<Py_ssize_t>FEW, x.dims[dim] // 2):
+            return each_slice(x, dim, wrapped_positions(index, x.dims[dim], dim, "index_select"))
         x = packed(x)
         has_slices(x, dim, &outer_step)
     if x.ndim_ == 1 and index.type == INT64:

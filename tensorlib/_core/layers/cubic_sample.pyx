@@ -16,8 +16,8 @@ from tensorlib._core.tiles.copies cimport cast, packed, zero
 cdef extern from * nogil:
     """
     /* What is seen in a place of all channels around which all elements are inside, from the first
-       of these on. w: the weights of the columns, then of the rows, `run` apart; as vectors are made
-       of them in registers, none waits for a number to be stored. */
+       of these on. w: the weights of the columns, then of the rows, `run` apart; as vectors are
+       made of them in registers, none waits for a number to be stored. */
     #define SEE_INSIDE(T)                                                                        \
         typedef T four_##T __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)),        \
                                           may_alias));                                           \

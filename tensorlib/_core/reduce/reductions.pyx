@@ -364,7 +364,8 @@ cdef Tensor truth(str name, int kind, Tensor x, object dim, bint keepdim):
     cdef int n = 0
     if not (isinstance(dim, (tuple, list)) and len(dim) == 0):
         n = chosen_dims(name, dim, x, dims)
-    return fold(kind, cast(x, BOOL), n, dims, keepdim, UINT8 if x.type == UINT8 else BOOL)
+    return fold(kind, x if x.type == BOOL else arranged_copy(x, BOOL), n, dims, keepdim,
+                UINT8 if x.type == UINT8 else BOOL)
 
 
 def any(Tensor input, dim=None, bint keepdim=False):

@@ -208,20 +208,20 @@ def repeat_interleave(input: Tensor, repeats=None, dim=None, *, output_size=None
         positions = FUNCTIONS["arange"](input.numel())
         return repeat_interleave(positions, input, 0, output_size=output_size)
     if dim is None:
-        return repeat_interleave(input.reshape(-1), repeats, 0, output_size=output_size)
+        input, dim = input if input.ndim == 1 else input.reshape(-1), 0
     dim, size = wrap("repeat_interleave", dim, input.ndim), input.size(dim)
     if type(repeats) is int and repeats > 1 and 0 < size * repeats < MANY and input.numel() and (
             output_size is None or output_size == size * repeats):
-        shape = list(input.shape)                # one copy, without positions
-        shape.insert(dim + 1, repeats)
-        return input.unsqueeze(dim + 1).expand(shape).contiguous().flatten(dim, dim + 1)
+        before, after = input.shape[:dim], input.shape[dim + 1:]       # one copy, no positions
+        spread = input.unsqueeze(dim + 1).expand((*before, size, repeats, *after))
+        return spread.contiguous().reshape((*before, size * repeats, *after))
     if isinstance(repeats, (list, tuple)):       # NumPy may crash where a list changes meanwhile
         repeats = [as_int(n) if hasattr(n, "__index__") and not isinstance(n, bool) else n
                    for n in tuple(repeats)]
     counts = repeats.numpy() if isinstance(repeats, Tensor) else np.asarray(repeats)
     if counts.dtype.kind not in "iu" and counts.size:
         raise TypeError(f"repeat_interleave: repeats must be ints, got {repeats!r}")
-    if counts.ndim > 1 or counts.size not in (1, size) or (counts < 0).any():
+    if counts.ndim > 1 or counts.size not in (1, size) or counts.size and counts.min() < 0:
         raise RuntimeError(f"repeat_interleave: repeats must be one int of 0 or more, or one for "
                            f"each of the {size} slices, got {repeats!r}")
     places = repeated_places("repeat_interleave", size, counts.astype(np.int64))
