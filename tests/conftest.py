@@ -88,8 +88,8 @@ def pytest_collection_finish(session):
 
 
 def pytest_runtest_setup(item):
-    """Nor through the reports of those that ran: between files these are frozen, too."""
-    if len(ran) >= BETWEEN and ran[-1].path != item.path:
+    """Nor through the reports of those that ran, and what these keep: it is frozen now and then."""
+    if len(ran) >= BETWEEN:
         gc.collect()
         gc.freeze()
         ran.clear()

@@ -31,15 +31,16 @@ def dims(shape):
 
 @each("shape", SHAPES)
 @each("dtype", DTYPES)
-@each("name", ["amax", "amin"])
-def test_extremes_are_those_of_float64(shape, dtype, name):
+def test_extremes_are_those_of_float64(shape, dtype):
     infinity, minus = INFINITY[dtype], 0x8000
     for patterns in [(), (infinity, infinity | minus), (infinity + 1,), (0xFFFF,), (0x7FFF,),
                      (0x0001, minus)]:
         x = sample(shape, dtype, *patterns)
+        wide = x.double()
         for dim in dims(shape):
-            found, wanted = getattr(x, name)(dim), getattr(x.double(), name)(dim)
-            np.testing.assert_array_equal(found.double().numpy(), wanted.numpy())
+            for name in ("amax", "amin"):
+                found, wanted = getattr(x, name)(dim), getattr(wide, name)(dim)
+                np.testing.assert_array_equal(found.double().numpy(), wanted.numpy())
 
 
 @each("dtype", DTYPES)

@@ -5,6 +5,7 @@ import inspect
 import operator
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -31,7 +32,7 @@ def parts(found):
     return list(found) if isinstance(found, (tuple, list)) else [found]
 
 
-@pytest.mark.parametrize("key", CALLS)
+@each("key", CALLS)
 def test_axis_is_dim(key):
     name, args, more = CALLS[key]
     function = getattr(tl, name)
@@ -61,7 +62,7 @@ MATRICES = {
     "linalg.ldl_factor_ex": {}, "linalg.householder_product": {"tau": V}}
 
 
-@pytest.mark.parametrize("own", ["input", "x", "a"])
+@each("own", ["input", "x", "a"])
 @pytest.mark.parametrize("name", MATRICES)
 def test_matrices_are_input_as_they_are_A(name, own):
     function, others = operator.attrgetter(name)(tl), MATRICES[name]

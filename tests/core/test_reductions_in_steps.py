@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from cases import each
+
 import tensorlib as tl
 
 
@@ -64,7 +66,7 @@ TOLERANCES = {tl.float32: (2e-5, 3e-5), tl.float64: (1e-12, 1e-14), tl.float16: 
               tl.bfloat16: (1e-2, 2e-2)}
 
 
-@pytest.mark.parametrize("dtype", TOLERANCES)
+@each("dtype", TOLERANCES)
 @pytest.mark.parametrize("shape", [(1, 3), (5, 1), (300, 129), (2, 7, 3), (3, 40, 5, 13),
                                    (1, 8200, 7), (2, 700, 97), (40, 1030)])
 def test_softmax_down_columns_is_that_of_rows(dtype, shape):
@@ -92,8 +94,7 @@ def test_softmax_down_columns_is_that_of_rows(dtype, shape):
                 found[0][i].double().numpy(), value.transpose(-1, -2).double().numpy(), rtol, atol)
 
 
-@pytest.mark.parametrize("dtype", [tl.bool, tl.uint8, tl.int8, tl.int16, tl.int32, tl.uint16,
-                                   tl.uint32])
+@each("dtype", [tl.bool, tl.uint8, tl.int8, tl.int16, tl.int32, tl.uint16, tl.uint32])
 @pytest.mark.parametrize("shape, dim", [
     ((5,), 0), ((7, 9), 0), ((7, 9), 1), ((300, 129), 0), ((3, 5000), 1), ((3, 40, 1100), 1),
     ((33, 9100), 0), ((300_001,), 0), ((2, 0, 3), 1), ((6, 5, 4), (0, 2))])
@@ -112,7 +113,7 @@ def test_sums_of_small_integers_are_exact(dtype, shape, dim):
 @pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16])
 @pytest.mark.parametrize("shape, dim", [((5,), 0), ((7, 9), 0), ((300, 129), 0), ((3, 5000), 1),
                                         ((33, 9100), 0), ((6, 5, 4), (0, 2)), ((70_000,), 0)])
-@pytest.mark.parametrize("scale", [1, 1e-25, 1e30])
+@each("scale", [1, 1e-25, 1e30])
 def test_variances_and_norms_of_half_types_are_computed_in_float32(dtype, shape, dim, scale):
     if dtype is tl.float16 and scale != 1:
         scale = 1e-3 if scale < 1 else 1e3

@@ -32,18 +32,19 @@ def test_any_and_all_of_dims_in_any_order(dtype):
                 assert np.array_equal((t == 0).all(dim).numpy(), (given == 0).all(dim))
 
 
-@each("dtype", ["float32", "float64", "float16", "int64", "int32", "uint8", "bool"])
 @each("cut", CUTS)
-def test_gaps_change_no_bit(cut, dtype):
+def test_gaps_change_no_bit(cut):
     shape, key = CUTS[cut]
     numbers = np.random.default_rng(7).standard_normal(shape) * 4
     numbers.flat[5] = -0.0
-    x = tl.from_numpy(numbers.astype(dtype))
-    x = x.as_strided((80, 100), (99, 1)) if key is None else x[key]
-    for gapped, dense in ((x, x.contiguous()), (x.mT, x.contiguous().mT)):
-        for name in FUNCTIONS[:6 if x.dtype not in (tl.float32, tl.float64) else None]:
-            function = getattr(tl, name)
-            assert function(gapped).numpy().tobytes() == function(dense).numpy().tobytes(), name
+    for dtype in "float32", "float64", "float16", "int64", "int32", "uint8", "bool":
+        x = tl.from_numpy(numbers.astype(dtype))
+        x = x.as_strided((80, 100), (99, 1)) if key is None else x[key]
+        dense = x.contiguous()
+        for gapped, packed in ((x, dense), (x.mT, dense.mT)):
+            for name in FUNCTIONS[:6 if x.dtype not in (tl.float32, tl.float64) else None]:
+                found, wanted = (getattr(tl, name)(y).numpy() for y in (gapped, packed))
+                assert found.tobytes() == wanted.tobytes(), (name, dtype)
 
 
 def test_nan_in_a_row_is_found():

@@ -7,6 +7,7 @@ import tarfile
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.utils.data import DataLoader, Subset, datasets, transforms
@@ -35,7 +36,7 @@ def written(folder, images=None, labels=None, packed=False, stem="train", dot="-
 
 # ---- idx -----------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("dtype, code", [
+@each("dtype, code", [
     ("uint8", 8), ("int8", 9), ("int16", 11), ("int32", 12), ("float32", 13), ("float64", 14)])
 @pytest.mark.parametrize("shape", [(3, 4), (5,), (0, 2), (2, 1, 2, 3), ()])
 def test_an_idx_file_gives_its_elements(tmp_path, dtype, code, shape):

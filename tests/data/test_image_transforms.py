@@ -6,6 +6,7 @@ import pkgutil
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -143,8 +144,7 @@ RANDOM = [
 
 
 @pytest.mark.parametrize("transform", RANDOM, ids=lambda transform: type(transform).__name__)
-@pytest.mark.parametrize("img", [BYTES, FLOATS, FLOATS[None].repeat(2, 1, 1, 1)],
-                         ids=["bytes", "floats", "a batch"])
+@each("img", [BYTES, FLOATS, FLOATS[None].repeat(2, 1, 1, 1)], ids=["bytes", "floats", "a batch"])
 def test_a_random_transform_follows_from_the_seed_and_leaves_its_image(transform, img):
     before, results = img.clone(), []
     for seed in (1, 1, *range(2, 12)):

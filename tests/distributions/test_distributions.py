@@ -174,7 +174,7 @@ FAMILY = {type(x).__name__: x for x in [
     d.MultivariateNormal(tl.zeros(2), tl.eye(2)), d.Independent(d.Normal(tl.zeros(3), 1.0), 1),
     d.RelaxedBernoulli(tl.tensor(0.5), 0.3), d.RelaxedOneHotCategorical(tl.tensor(0.5), tl.ones(3)),
 ]}
-WHOLE = pytest.mark.parametrize("distribution", FAMILY.values(), ids=list(FAMILY))
+WHOLE = each("distribution", FAMILY.values(), ids=list(FAMILY))
 
 
 @WHOLE

@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+from cases import each
 from process import run_forked
 
 import tensorlib as tl
@@ -84,7 +85,7 @@ def test_a_view_resized_by_out_leaves_its_base():
     lambda x: x / x,
     lambda x: x.logsumexp(1), lambda x: x.clamp(0, 1), lambda x: x.relu(), lambda x: x.sqrt(),
 ])
-@pytest.mark.parametrize("to", [lambda: tl.zeros(1), lambda: tl.zeros(3), lambda: tl.zeros(2, 2)])
+@each("to", [lambda: tl.zeros(1), lambda: tl.zeros(3), lambda: tl.zeros(2, 2)])
 def test_a_saved_tensor_may_get_other_memory(forward, to):
     x = tl.rand(300, 300, requires_grad=True)
     y = forward(x)
@@ -171,7 +172,7 @@ def test_memory_let_go_of_during_work_is_freed_after_it():
     lambda x: x.max(1), lambda x: x.min(1), lambda x: x.median(1), lambda x: x.max(0),
     lambda x: x.min(0, keepdim=True),
 ])
-@pytest.mark.parametrize("place", [10**9, -10**9, 2**62, -1, 100])
+@each("place", [10**9, -10**9, 2**62, -1, 100])
 def test_positions_that_were_returned_may_be_overwritten(find, place):
     x = tl.rand(3, 4, requires_grad=True)
     values, places = find(x)

@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import each
 from image_layouts import (
     CONVOLUTIONS, LAYERS, cases, images, lies_last, strides_of, told_apart, weights,
 )
@@ -74,7 +75,7 @@ def test_captured_layers_and_those_on_meta_lay_out_the_same(layer):
 UNBATCHED = {"cat", "pad", "group_norm", "group_norm, each"}
 
 
-@pytest.mark.parametrize("layer", [layer for layer in LAYERS if layer not in UNBATCHED])
+@each("layer", [layer for layer in LAYERS if layer not in UNBATCHED])
 def test_examples_of_a_batch_are_laid_out_as_one(layer):
     function, sizes = LAYERS[layer]
     for shape in (2, 4, 5, 6), (2, 4, 3, 4, 5):

@@ -440,8 +440,8 @@ def test_a_range_warns_where_it_is_called():
     assert caught[0].filename == __file__
 
 
-@pytest.mark.parametrize("upper", [False, True])
-@pytest.mark.parametrize("diagonal", [-400, -3, 0, 1, 250])
+@each("upper", [False, True])
+@each("diagonal", [-400, -3, 0, 1, 250])
 @pytest.mark.parametrize("shape", [(3, 200), (200, 3), (2, 130, 140), (700, 900), (0, 200)])
 def test_triangles_of_short_and_long_rows(shape, diagonal, upper):
     x = np.random.default_rng(0).normal(size=shape)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -136,7 +137,7 @@ FORMS = {
 IN_ANY_ORDER = {"glu", "glu, last", "sort", "sorted places", "argsort", "msort"}
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each("form", FORMS)
 @pytest.mark.parametrize("name", REARRANGED)
 def test_rearranged_images_lie_as_those_of_pytorch(name, form):
     rows = np.random.default_rng(0).normal(size=(2, 8, 4, 6)).astype("f4")
@@ -177,7 +178,7 @@ PICKED = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each("form", FORMS)
 @pytest.mark.parametrize("name", PICKED)
 def test_what_is_picked_lies_as_in_pytorch(name, form):
     """Whole dims in the order of the tensor's, and those of positions where that leaves them."""

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.autograd.jvp import jvp_of
@@ -156,7 +157,7 @@ def test_gaps_between_rows_change_no_bit(dtype, shape):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "float16", "complex64"])
-@pytest.mark.parametrize("kept", list(product((False, True), repeat=3)))
+@each("kept", list(product((False, True), repeat=3)))
 @pytest.mark.parametrize("shape", [(3, 70, 65), (70, 3, 300), (40, 300, 2), (2, 0, 3), (5, 400, 7),
                                    (9, 80, 100)])
 def test_expanded_dims_change_no_bit(dtype, kept, shape):

@@ -1,6 +1,7 @@
 """Sums and other reductions of pieces, and singular values by random vectors."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.ops.index.segments import MANY
@@ -36,7 +37,7 @@ def test_ends_that_are_counted_are_those_that_are_looked_for(size, rows):
         lengths.float())
 
 
-@pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "max", "min"])
+@each("reduce", ["sum", "mean", "prod", "max", "min"])
 @pytest.mark.parametrize("shape", [(9,), (9, 1), (9, 3), (2, 9, 3)])
 @pytest.mark.parametrize("initial", [None, 0.5])
 def test_with_a_graph_it_has_the_same_bits(reduce, shape, initial):

@@ -191,7 +191,7 @@ def test_no_dim_is_the_last_one():
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int64", "float16", "float32", "float64"])
-@pytest.mark.parametrize("n", [1, 2, 4, 7, 8, 9])
+@each("n", [1, 2, 4, 7, 8, 9])
 def test_the_kth_of_short_rows_is_that_of_the_sorted_row(dtype, n):
     array = np.random.default_rng(n).integers(0, 4, (60, n)).astype(np.float64)
     if dtype == "int64":

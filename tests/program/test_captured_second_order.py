@@ -53,7 +53,7 @@ TRANSFORMS = {
 @pytest.mark.parametrize("transform, required", [
     (transform, required) for transform in TRANSFORMS for required in ("x", "w", "x w", "")
     if transform != "autograd.grad" or "w" in required])       # which asks for that of w
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
 def test_gradients_with_a_graph_are_captured(name, transform, required):
     def build():
         w = tl.tensor(W, requires_grad="w" in required)

@@ -79,7 +79,7 @@ READS = {
 }
 
 
-@pytest.mark.parametrize("kind", [
+@each("kind", [
     WithField, Asking, AskingLast, OfAnotherClass, OfRefusing, WithSlots])
 @pytest.mark.parametrize("name", READS)
 @pytest.mark.parametrize("given", [True, False])

@@ -5,6 +5,7 @@ import re
 
 import pytest
 from beside_eager import agrees
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -405,8 +406,7 @@ ACTS = [(kind, place) for kind in ("retain", "hook") for place in (0, 1)]
 @pytest.mark.parametrize("f", [
     lambda x: (x.sin()[:2], x.sin()), lambda x: (lambda y: (y * 3, y))(x.sin()),
     lambda x: (lambda y: (y[:2], y))(x.exp()), lambda x: (lambda y: (y.sum() * y, y * 2))(x * 2)])
-@pytest.mark.parametrize("acts", [x for n in (1, 2, 3) for x in itertools.permutations(ACTS, n)],
-                         ids=str)
+@each("acts", [x for n in (1, 2, 3) for x in itertools.permutations(ACTS, n)], ids=str)
 def test_hooks_of_results_see_what_comes_by_in_whatever_order_they_are_put(f, acts):
     def seen(f):
         x = tl.tensor([0.5, -1.0, 2.0, 0.25], requires_grad=True)
@@ -450,7 +450,7 @@ def test_a_sweep_with_a_graph_after_one_through_a_part(f, same, retain):
 
 # ---- sweeps for some inputs ----------------------------------------------------------------------
 
-@pytest.mark.parametrize("asked", [(0,), (1,), (2,), (0, 1), (3,), (4,), (2, 3)])
+@each("asked", [(0,), (1,), (2,), (0, 1), (3,), (4,), (2, 3)])
 @pytest.mark.parametrize("used", [(0,), (0, 1), (1, 2), (0, 1, 2)])
 @pytest.mark.parametrize("times", [1, 2])
 def test_nothing_runs_that_does_not_lead_to_what_is_asked_for(asked, used, times):

@@ -4,6 +4,7 @@ does."""
 import warnings
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import program
@@ -221,7 +222,7 @@ FORWARD = {
 
 
 @pytest.mark.parametrize("name", MOVED)
-@pytest.mark.parametrize("transform", FORWARD)
+@each("transform", FORWARD)
 def test_tangents_of_what_is_picked_are_those_of_each_call(transform, name):
     function = FORWARD[transform](MOVED[name])
     x = tl.tensor([[0.1, 0.5, -0.3], [1.0, 2.0, 0.7], [0.3, 0.4, 0.9]])

@@ -2,6 +2,7 @@
 
 import pytest
 from beside_eager import seen
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -54,8 +55,8 @@ def zeroed_afterwards(m, o):
 
 def in_a_loop(m, o):
     def f(x):
-        for each in x.split(1):
-            m(each).sum().backward()
+        for part in x.split(1):
+            m(part).sum().backward()
         return [p.grad * 2 for p in m.parameters()]
     return f
 
@@ -110,7 +111,7 @@ BETWEEN = {
 
 
 @pytest.mark.filterwarnings("ignore:compile:RuntimeWarning")
-@pytest.mark.parametrize("build", FUNCTIONS)
+@each("build", FUNCTIONS)
 @pytest.mark.parametrize("between", BETWEEN)
 def test_what_is_added_and_read_is_that_of_eager_calls(build, between):
     is_whole = between not in NOT_IN_PLACE and (build is not returned or "none" not in between)

@@ -5,6 +5,7 @@ row by row, whichever branch is taken.
 """
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -60,7 +61,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+@each("view", VIEWS.values(), ids=VIEWS)
 @pytest.mark.parametrize("first", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("second", LAYOUTS.values(), ids=LAYOUTS)
 def test_a_write_into_what_a_branch_gave_is_seen_by_its_views(view, first, second):

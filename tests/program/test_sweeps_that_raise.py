@@ -7,6 +7,7 @@ that were released, and what later sweeps give.
 import itertools
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -52,9 +53,9 @@ def refuse(g):
 
 
 @each_function
-@pytest.mark.parametrize("place", range(3))
+@each("place", range(3))
 @pytest.mark.parametrize("cause", ["write", "leaf", "accumulated", "result"])
-@pytest.mark.parametrize("used", [(0,), (0, 1), (0, 1, 2)])
+@each("used", [(0,), (0, 1), (0, 1, 2)])
 def test_a_sweep_that_raises_midway(name, cause, place, used):
     def seen(f):
         given = leaves()
@@ -111,7 +112,7 @@ ACTS = [(f, i) for f in (backward, gradient, second, write_result, write_argumen
 
 
 @each_function
-@pytest.mark.parametrize("first", ACTS, ids=lambda act: f"{act[0].__name__} {act[1]}")
+@each("first", ACTS, ids=lambda act: f"{act[0].__name__} {act[1]}")
 def test_sweeps_with_a_graph_after_writes_and_other_sweeps(name, first):
     """They need what eager ones need, see who wrote into results, and add in the same order."""
     compiled = tl.compile(FUNCTIONS[name])
@@ -126,8 +127,7 @@ def test_sweeps_with_a_graph_after_writes_and_other_sweeps(name, first):
 
 
 @each_function
-@pytest.mark.parametrize("kinds", ["hook", "accumulated", "result", "hook result",
-                                   "accumulated result"])
+@each("kinds", ["hook", "accumulated", "result", "hook result", "accumulated result"])
 def test_hooks_are_called_in_the_order_of_eager_nodes(name, kinds):
     def seen(f):
         given, order = leaves(), []

@@ -1,6 +1,7 @@
 """Writes in place of what is computed in another dtype: the target keeps its own, captured too."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -13,7 +14,7 @@ WRITES = [
 ]
 
 
-@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16, tl.float32, tl.int32])
+@each("dtype", [tl.float16, tl.bfloat16, tl.float32, tl.int32])
 @pytest.mark.parametrize("write", WRITES)
 def test_the_target_keeps_its_dtype(write, dtype):
     def f(x):

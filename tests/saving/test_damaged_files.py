@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import each
 from damage import FILES, judge, safetensors, seeds, torch_file, zipped
 from process import run_forked
 
@@ -98,7 +99,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@each("name", HOSTILE)
 def test_hostile_files(name, tmp_path):
     data, words = HOSTILE[name]
     for path in (None, tmp_path / "x"):
@@ -210,7 +211,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@each("name", PROGRAMS)
 def test_hostile_pickles(name, tmp_path):
     program, words = PROGRAMS[name]
     data = torch_file(program, [("a/data/0", bytes(8))])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.testing import assert_close
@@ -43,7 +44,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+@each("name", CALLS)
 def test_a_part_is_that_of_the_dense_tensor(a, name):
     found, wanted = CALLS[name](a), CALLS[name](a.to_dense())
     assert found.shape == wanted.shape and found.dtype == wanted.dtype
