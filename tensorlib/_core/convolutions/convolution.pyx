@@ -20,7 +20,8 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.shape cimport LARGEST, settled, times
 from tensorlib._core.convolutions.as_products cimport (
     around, around_options, exchanged, is_whole, lying_along, product_for_weight,
-    product_for_whole_weight, product_of_gradient, product_of_images, product_of_whole,
+    product_for_whole_weight, product_of_gradient, product_of_images, product_of_places,
+    product_of_places_for_weight, product_of_places_gradient, product_of_whole,
     product_of_whole_gradient, turns_around, with_sizes,
 )
 from tensorlib._core.convolutions.channels_last cimport (
@@ -255,7 +256,8 @@ cdef Tensor convolved(Tensor input, Tensor weight, tuple planes, tuple options, 
     begin(&c, "convolution", FORWARD, input, tuple(input.shape), tuple(weight.shape), sizes,
           options)
     if is_product(&c, input, weight):
-        y = product_of_images(input, weight, sizes, wide)
+        y = (product_of_places(laid(input, BFLOAT16, True), weight, sizes, wide) if lanes else
+             product_of_images(input, weight, sizes, wide))
         return laid(y, y.type, lanes)
     if is_dense(&c, input, weight):
         y = product_of_whole(input, weight, sizes, wide)
@@ -312,7 +314,8 @@ cdef Tensor put_back(Tensor grad, Tensor weight, tuple spatial, tuple options, b
                         (weight.shape[1] if weight.ndim_ > 1 else 0) * options[3], *spatial)
     begin(&c, "convolution", INPUT, grad, sizes, tuple(weight.shape), tuple(grad.shape), options)
     if is_product(&c, grad, weight):
-        y = product_of_gradient(grad, weight, sizes, wide)
+        y = (product_of_places_gradient(laid(grad, BFLOAT16, True), weight, sizes, wide) if lanes
+             else product_of_gradient(grad, weight, sizes, wide))
         return laid(y, y.type, lanes)
     if is_dense(&c, grad, weight):
         y = product_of_whole_gradient(grad, weight, sizes, wide)
@@ -387,7 +390,10 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
     cdef Py_ssize_t shares
     begin(&c, "convolution", WEIGHT, grad, tuple(input.shape), sizes, tuple(grad.shape), options)
     if is_product(&c, grad, input):
-        return product_for_weight(grad, input, sizes)
+        if not are_lanes(grad, input):
+            return product_for_weight(grad, input, sizes)
+        return product_of_places_for_weight(laid(grad, BFLOAT16, True),
+                                            laid(input, BFLOAT16, True), sizes)
     if is_dense(&c, grad, input):
         return product_for_whole_weight(grad, input, sizes)
     y = weight_of_lanes(&c, grad, input, sizes) if are_lanes(grad, input) else None
