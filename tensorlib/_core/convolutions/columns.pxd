@@ -24,6 +24,7 @@ ctypedef struct Convolution:
                          # or 0. Where they go forward two are one of `ins`
     bint across          # gradients of the weight lie the other way: (elements of a window, outs)
     Strips strips        # of the result of an image
+    bint rounds          # the result of these is of bfloat16
     bint plain           # columns are the image itself
     bint lanes           # the channels of x and g lie beside each other: forward by products of
                          # single elements; or `direct` of one group, with a weight that has so, too

@@ -98,7 +98,7 @@ cdef int begin(Convolution* c, str name, Kind kind, Tensor like, object sizes, o
     fill_window(&c.window, name, like, sizes[2:], weight_sizes[2:], stride, padding, dilation,
                 out_sizes[2:])
     c.kind, c.dtype, c.failed, c.share = kind, compute_dtype(like.type), False, 0
-    c.direct = c.runs = c.across = c.lanes = False
+    c.direct = c.runs = c.across = c.lanes = c.rounds = False
     c.paired = 0
     c.itemsize = 4 if c.dtype == FLOAT32 else 8
     c.im2col = <window_fn>find_window_loop(IM2COL, c.dtype)
@@ -201,10 +201,11 @@ cdef Tensor mixed_weight(const Convolution* c, Tensor weight):
     return packed(exchanged(mixed, 1, 2))
 
 
-cdef Tensor multiply_mixed(Convolution* c, Tensor input, Tensor weight, tuple sizes):
-    """The products of such windows with the weights"""
-    cdef Tensor y = new_of("convolution", FLOAT32, sizes), w = mixed_weight(c, weight)
-    cdef Tensor x = laid(input, BFLOAT16, c.lanes)
+cdef Tensor multiply_mixed(Convolution* c, Tensor input, Tensor weight, tuple sizes, bint wide):
+    """The products of such windows with the weights; `wide`: in float32"""
+    cdef Tensor y = new_of("convolution", FLOAT32 if wide else BFLOAT16, sizes)
+    cdef Tensor x = laid(input, BFLOAT16, c.lanes), w = mixed_weight(c, weight)
+    c.rounds = not wide
     if c.lanes:
         lay_lanes(y)
     c.paired, c.ins = c.ins, (c.ins + 1) // 2
@@ -263,8 +264,8 @@ cdef Tensor convolved(Tensor input, Tensor weight, tuple planes, tuple options, 
         y = product_of_whole(input, weight, sizes, wide)
         return laid(y, y.type, lanes)
     if takes_mixed(&c, input, weight, lanes):
-        y = multiply_mixed(&c, input, weight, sizes)
-        return laid(y, FLOAT32 if wide else BFLOAT16, lanes)
+        y = multiply_mixed(&c, input, weight, sizes, wide)
+        return laid(y, y.type, lanes)
     y = convolved_lanes(&c, input, weight, sizes) if lanes else None
     if y is not None:
         return laid(y, c.dtype if wide else input.type, True)

@@ -8,6 +8,7 @@ ctypedef struct Direct:
     Py_ssize_t paired        # channels of bfloat16, two of which are one of `ins`; or 0
     Py_ssize_t taps          # elements of a window, of all planes
     bint lanes               # channels lie beside each other, also those of the result
+    bint rounds              # the result is of bfloat16
     bint copies              # the image, with zeros around it
 
 cdef bint direct_fits(Direct* d, const Window* w) noexcept nogil
