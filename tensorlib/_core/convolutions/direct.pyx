@@ -27,6 +27,7 @@ cdef enum:
     PLACES = 240         # windows whose results are turned together
     LEAST_OUTS = 8       # with fewer, most of a panel is zeros
     LEAST_TAPS = 100     # with fewer, turning the result takes longer than columns
+    LEAST_PAIRS = 16     # of a place that are copied at once, so that fewer taps will do
 
 
 cdef inline Py_ssize_t reach(const Window* w, int d) noexcept nogil:
@@ -50,7 +51,9 @@ cdef bint direct_fits(Direct* d, const Window* w) noexcept nogil:
     for i in range(3):
         area = times(area, reach(w, i))
     d.copies = d.paired > 0 and not d.lanes or not inside(w)
-    return (d.outs >= LEAST_OUTS and (d.lanes or d.taps * (2 if d.paired else 1) >= LEAST_TAPS)
+    return (d.outs >= LEAST_OUTS and (
+                d.lanes or d.taps * (2 if d.paired else 1) >= LEAST_TAPS
+                or d.paired and d.ins >= LEAST_PAIRS and d.taps > d.ins)
             and (not d.copies or times(d.ins, area) <= d.taps * places))
 
 
