@@ -46,7 +46,8 @@ class autocast(Interpreter):
     Their float32 tensors are cast to `dtype`. Sums and other reductions, losses and what
     `tensorlib.linalg` has take float32, and where float32 meets half types in another operation
     it is computed in float32; layers that normalise give the dtype of their input. Other
-    operations keep their dtypes, as do float64 and forms that write (`out=`, `add_`). Backward sweeps have the dtypes of the forward pass.
+    operations keep their dtypes, as do float64 and forms that write (`out=`, `add_`). Backward
+    sweeps have the dtypes of the forward pass.
 
     dtype: bfloat16, the default, or float16. enabled: False switches it off inside another.
     Raises: RuntimeError for a device that nobody knows, ValueError for what is not a string.
