@@ -68,9 +68,10 @@ TILE_INLINE void tile_chain(const uint16_t* a, Py_ssize_t a_row, const uint32_t*
     }
 }
 
-/* What is behind the last whole TILE_DEPTH of k, with zeros behind it */
+/* What is behind the last whole TILE_DEPTH of k, with zeros behind it; those of a may lie there */
 typedef struct {
     Py_ssize_t depth;
+    int lies_there;
     uint16_t a[2 * TILE_ROWS][TILE_DEPTH];
     uint32_t p[TILE_DEPTH / 2 * PAIR_WIDTH];
 } tile_rest;
@@ -107,7 +108,9 @@ TILE_INLINE void tile_block(const uint16_t* a, Py_ssize_t a_row, const uint32_t*
         _tile_zero(3);
     }
     tile_chain(a, a_row, p, k - rest->depth, both);
-    if (rest->depth) {
+    if (rest->depth && rest->lies_there)
+        tile_chain(a + k - rest->depth, a_row, rest->p, TILE_DEPTH, both);
+    else if (rest->depth) {
         for (int i = 0; i < rows; i++)
             memcpy(rest->a[i], a + i * a_row + k - rest->depth, rest->depth * sizeof(*a));
         TILE_SEES(rest);
@@ -133,15 +136,17 @@ TILE_INLINE void tile_block(const uint16_t* a, Py_ssize_t a_row, const uint32_t*
     }
 }
 
+/* `zeros`: behind each row of a there are some, to a whole TILE_DEPTH */
 static TILE_CODE void tile_product_granted(const uint16_t* a, Py_ssize_t a_row, const uint32_t* p,
                                            char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
-                                           Py_ssize_t n, int how) {
+                                           Py_ssize_t n, int how, int zeros) {
     const Py_ssize_t size = how == PAIR_ROUNDS ? sizeof(uint16_t) : sizeof(float);
     tile_rest rest;
     rest.depth = k % TILE_DEPTH;
+    rest.lies_there = zeros;
     if (rest.depth) {
         const Py_ssize_t pairs = (rest.depth + 1) / 2 * PAIR_WIDTH;
-        memset(rest.a, 0, sizeof(rest.a));
+        if (!zeros) memset(rest.a, 0, sizeof(rest.a));
         memset(rest.p, 0, sizeof(rest.p));
         memcpy(rest.p, p + (k - rest.depth) / 2 * PAIR_WIDTH, pairs * sizeof(*p));
     }
@@ -165,7 +170,10 @@ static TILE_CODE void tile_product_granted(const uint16_t* a, Py_ssize_t a_row, 
    some, or by vectors */
 static void tile_product(const uint16_t* a, Py_ssize_t a_row, const uint32_t* p, char* y,
                          Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n, int how) {
-    (tiles_granted() ? tile_product_granted : pair_product)(a, a_row, p, y, y_row, m, k, n, how);
+    if (tiles_granted())
+        tile_product_granted(a, a_row, p, y, y_row, m, k, n, how, 0);
+    else
+        pair_product(a, a_row, p, y, y_row, m, k, n, how);
 }
 /* y (n) := x */
 TILE_INLINE void tile_copy(const uint32_t* x, uint32_t* y, Py_ssize_t n) {
@@ -175,8 +183,8 @@ TILE_INLINE void tile_copy(const uint32_t* x, uint32_t* y, Py_ssize_t n) {
     _mm512_mask_storeu_epi32(y, here, _mm512_maskz_loadu_epi32(here, x));
 }
 
-/* As `pair_windows`. The windows of WINDOW_ROWS places are copied together, DEPTH pairs of each at
-   a time and by runs of taps beside each other, and meet all panels. */
+/* As `pair_windows`. The windows of some places are copied together, DEPTH pairs of each at a time
+   and by runs of taps beside each other, and meet all panels. */
 static TILE_CODE void tile_windows(const uint32_t* a, const Py_ssize_t* places,
                                    const Py_ssize_t* taps, const uint32_t* p, Py_ssize_t first,
                                    Py_ssize_t k, Py_ssize_t all, float* y, Py_ssize_t y_row,
@@ -189,25 +197,28 @@ static TILE_CODE void tile_windows(const uint32_t* a, const Py_ssize_t* places,
     }
     for (Py_ssize_t l = first; l < first + k; l += DEPTH) {
         const Py_ssize_t depth = first + k - l < DEPTH ? first + k - l : DEPTH;
+        const Py_ssize_t row = (depth + TILE_DEPTH / 2 - 1) / (TILE_DEPTH / 2) * (TILE_DEPTH / 2);
+        const Py_ssize_t most = WINDOW_ROWS * DEPTH / row / WINDOW_ROWS * WINDOW_ROWS;
         int run_of[DEPTH], runs = 0;                         /* how long each is */
         for (Py_ssize_t t = 0, begin = 0; t < depth; t++)
             if (t + 1 == depth || taps[l + t + 1] != taps[l + t] + 1) {
                 run_of[runs++] = t + 1 - begin;
                 begin = t + 1;
             }
-        for (Py_ssize_t i = 0; i < m; i += WINDOW_ROWS) {
-            const Py_ssize_t rows = m - i < WINDOW_ROWS ? m - i : WINDOW_ROWS;
+        for (Py_ssize_t i = 0; i < m; i += most) {
+            const Py_ssize_t rows = m - i < most ? m - i : most;
             for (Py_ssize_t r = 0; r < rows; r++) {
-                uint32_t* to = near + r * depth;
+                uint32_t* to = near + r * row;
                 const Py_ssize_t* tap = taps + l;
                 for (int s = 0; s < runs; tap += run_of[s], to += run_of[s], s++)
                     tile_copy(a + places[i + r] + *tap, to, run_of[s]);
+                for (; to < near + (r + 1) * row; to++) *to = 0;
             }
             for (Py_ssize_t j = 0; j < n; j += PAIR_WIDTH)
-                tile_product_granted((const uint16_t*)near, 2 * depth, p + j * all + l * PAIR_WIDTH,
+                tile_product_granted((const uint16_t*)near, 2 * row, p + j * all + l * PAIR_WIDTH,
                                      (char*)(y + i * y_row + j), y_row, rows, 2 * depth,
                                      n - j < PAIR_WIDTH ? n - j : PAIR_WIDTH,
-                                     l > 0 ? PAIR_ADDS : PAIR_SETS);
+                                     l > 0 ? PAIR_ADDS : PAIR_SETS, 1);
         }
     }
 }

@@ -21,6 +21,7 @@ CASES = {
     "dilated groups": ((2, 34, 9, 12), (66, 17, 2, 3), {"groups": 2, "dilation": (2, 1)}),
     "images in turns": ((9, 64, 32, 32), (16, 64, 3, 3), {"padding": 1}),
     "places of many images": ((33, 48, 4, 4), (33, 48, 3, 3), {"padding": 1, "stride": 2}),
+    "short windows": ((2, 33, 30), (16, 33, 2), {"padding": 1}),
     "volumes in parts": ((2, 16, 5, 6, 7), (16, 16, 3, 3, 3), {"padding": 1, "stride": 2}),
 }
 

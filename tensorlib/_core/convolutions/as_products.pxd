@@ -21,8 +21,8 @@ cdef bint is_whole(const Window* w) noexcept
 # The same for channels-last images, (B, *, C) in memory: each place is a row of a matrix. `sizes`
 # are those of the result, which has the same layout, or of the weight.
 cdef Tensor as_places(Tensor images)
-cdef Tensor product_of_places(Tensor images, Tensor weight, tuple sizes)
-cdef Tensor product_of_places_gradient(Tensor grad, Tensor weight, tuple sizes)
+cdef Tensor product_of_places(Tensor images, Tensor weight, tuple sizes, bint wide)
+cdef Tensor product_of_places_gradient(Tensor grad, Tensor weight, tuple sizes, bint wide)
 cdef Tensor product_of_places_for_weight(Tensor grad, Tensor images, tuple sizes)
 
 # The weight (groups * C, O, *kernel) by which a convolution is the adjoint of one with a weight

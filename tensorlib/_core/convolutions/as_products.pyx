@@ -84,13 +84,16 @@ cdef Tensor as_images(Tensor places, tuple sizes):
     return new_view(places, len(sizes), dims, steps, places.data_pointer)
 
 
-cdef Tensor product_of_places(Tensor images, Tensor weight, tuple sizes):
-    return as_images(product("convolution", as_places(images), exchanged(as_matrix(weight), 0, 1)),
-                     sizes)
+cdef Tensor product_of_places(Tensor images, Tensor weight, tuple sizes, bint wide):
+    cdef Tensor places = as_places(images), w = exchanged(as_matrix(weight), 0, 1)
+    return as_images(wide_product("convolution", places, w) if wide else
+                     product("convolution", places, w), sizes)
 
 
-cdef Tensor product_of_places_gradient(Tensor grad, Tensor weight, tuple sizes):
-    return as_images(product("convolution", as_places(grad), as_matrix(weight)), sizes)
+cdef Tensor product_of_places_gradient(Tensor grad, Tensor weight, tuple sizes, bint wide):
+    cdef Tensor places = as_places(grad), w = as_matrix(weight)
+    return as_images(wide_product("convolution", places, w) if wide else
+                     product("convolution", places, w), sizes)
 
 
 cdef Tensor product_of_places_for_weight(Tensor grad, Tensor images, tuple sizes):

@@ -119,7 +119,7 @@ cdef Tensor convolved_lanes(Convolution* c, Tensor input, Tensor weight, tuple s
         return None
     if skips_places(c):
         return product_of_places(laid(places_met(c, input), c.dtype, True), cast(weight, c.dtype),
-                                 sizes)
+                                 sizes, False)
     c.lanes = True
     tiles = not shifts and fits_tiles(c, PRODUCT, &tiled)
     c.product.lanes, c.product.paired, c.product.ins, c.product.outs = True, 0, c.ins, c.outs
@@ -196,11 +196,11 @@ cdef Tensor put_back_lanes(Convolution* c, Tensor grad, Tensor weight, tuple siz
     if skips_places(c):
         w = cast(weight, c.dtype)
         if c.plain:
-            return product_of_places_gradient(laid(grad, c.dtype, True), w, sizes)
+            return product_of_places_gradient(laid(grad, c.dtype, True), w, sizes, False)
         y = new_lanes(c.dtype, sizes)
         zero(y)
         copy_into(places_met(c, y), product_of_places_gradient(
-            laid(grad, c.dtype, True), w, (*sizes[:2], *grad.shape[2:])))
+            laid(grad, c.dtype, True), w, (*sizes[:2], *grad.shape[2:]), False))
         return y
     if c.groups == 1 and lie_apart(&c.window):
         return windows_apart(c, grad, weight, sizes)

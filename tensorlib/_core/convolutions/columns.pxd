@@ -24,6 +24,7 @@ ctypedef struct Convolution:
                          # bfloat16, else 0; forward two channels count as one of `ins`
     bint across          # gradients of the weight are transposed: (elements of a window, outs)
     Strips strips        # of the result of an image
+    bint rounds          # the result of these is of bfloat16
     bint plain           # an image is the matrix of its own columns
     bint lanes           # x and g are channels-last, for windows of one element; or `direct` with
                          # one group, where the weight is, too

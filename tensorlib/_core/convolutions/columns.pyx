@@ -37,7 +37,7 @@ cdef int pack_weight(Convolution* c) except -1:
     cdef Py_ssize_t rows = c.ins * c.elements
     c.product.dtype, c.product.itemsize = c.dtype, c.itemsize
     c.product.ins, c.product.outs, c.product.taps = c.ins, c.outs, rows
-    c.product.paired, c.product.lanes = c.paired, c.lanes
+    c.product.paired, c.product.lanes, c.product.rounds = c.paired, c.lanes, c.rounds
     c.runs = not c.plain and not c.paired and not c.lanes and runs_fit(&c.product, &c.window)
     c.direct = not c.plain and not c.runs and direct_fits(&c.product, &c.window)
     c.panels, c.nbytes = NULL, panels_size(rows, c.outs) * c.itemsize
@@ -67,7 +67,7 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     cdef Py_ssize_t places = c.strips.places, count = c.strips.count
     cdef Py_ssize_t itemsize = 2 if c.paired else c.itemsize        # of x
     cdef Py_ssize_t channels = c.paired if c.paired else c.ins
-    cdef Py_ssize_t image = channels * c.plane * itemsize
+    cdef Py_ssize_t image = channels * c.plane * itemsize, size = 2 if c.rounds else c.itemsize
     cdef char* columns = NULL
     cdef char* x
     cdef char* g
@@ -85,7 +85,7 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     for part in range(begin, end):
         strip = part % count
         x = c.x + part // count * image
-        g = c.g + part // count * c.outs * c.places * c.itemsize
+        g = c.g + part // count * c.outs * c.places * size
         weight = c.weight + part // count % c.groups * c.outs * rows * c.itemsize
         if c.plain and c.lanes:
             x += part % c.groups * c.ins * (1 - c.plane) * c.itemsize
@@ -99,7 +99,7 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
             continue
         w = c.window
         x = strip_of(&c.strips, strip, x, itemsize * (channels if c.lanes else 1), &w)
-        g += strip * places * c.itemsize * (c.outs if c.lanes else 1)
+        g += strip * places * size * (c.outs if c.lanes else 1)
         if c.direct:
             direct(&c.product, &w, x, c.panels + part // count % c.groups * c.nbytes, g,
                    c.places, columns)

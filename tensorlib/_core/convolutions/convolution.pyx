@@ -19,7 +19,8 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.shape cimport LARGEST, settled, times
 from tensorlib._core.convolutions.as_products cimport (
     around, around_options, exchanged, is_whole, lying_along, product_for_weight,
-    product_for_whole_weight, product_of_gradient, product_of_images, product_of_whole,
+    product_for_whole_weight, product_of_gradient, product_of_images, product_of_places,
+    product_of_places_for_weight, product_of_places_gradient, product_of_whole,
     product_of_whole_gradient, turns_around, with_sizes,
 )
 from tensorlib._core.convolutions.channels_last cimport (
@@ -96,7 +97,7 @@ cdef int begin(Convolution* c, str name, Kind kind, Tensor like, object sizes, o
     fill_window(&c.window, name, like, sizes[2:], weight_sizes[2:], stride, padding, dilation,
                 out_sizes[2:])
     c.kind, c.dtype, c.failed, c.share = kind, compute_dtype(like.type), False, 0
-    c.direct = c.runs = c.across = c.lanes = False
+    c.direct = c.runs = c.across = c.lanes = c.rounds = False
     c.paired = 0
     c.itemsize = 4 if c.dtype == FLOAT32 else 8
     c.im2col = <window_fn>find_window_loop(IM2COL, c.dtype)
@@ -199,10 +200,11 @@ cdef Tensor mixed_weight(const Convolution* c, Tensor weight):
     return packed(exchanged(mixed, 1, 2))
 
 
-cdef Tensor multiply_mixed(Convolution* c, Tensor input, Tensor weight, tuple sizes):
-    """The products of such windows with the weights"""
-    cdef Tensor y = new_of("convolution", FLOAT32, sizes), w = mixed_weight(c, weight)
-    cdef Tensor x = laid(input, BFLOAT16, c.lanes)
+cdef Tensor multiply_mixed(Convolution* c, Tensor input, Tensor weight, tuple sizes, bint wide):
+    """The products of such windows with the weights; `wide`: in float32"""
+    cdef Tensor y = new_of("convolution", FLOAT32 if wide else BFLOAT16, sizes)
+    cdef Tensor x = laid(input, BFLOAT16, c.lanes), w = mixed_weight(c, weight)
+    c.rounds = not wide
     if c.lanes:
         lay_lanes(y)
     c.paired, c.ins = c.ins, (c.ins + 1) // 2
@@ -254,14 +256,15 @@ cdef Tensor convolved(Tensor input, Tensor weight, tuple planes, tuple options, 
     begin(&c, "convolution", FORWARD, input, tuple(input.shape), tuple(weight.shape), sizes,
           options)
     if is_product(&c, input, weight):
-        y = product_of_images(input, weight, sizes, wide)
+        y = (product_of_places(laid(input, BFLOAT16, True), weight, sizes, wide) if lanes else
+             product_of_images(input, weight, sizes, wide))
         return laid(y, y.type, lanes)
     if is_dense(&c, input, weight):
         y = product_of_whole(input, weight, sizes, wide)
         return laid(y, y.type, lanes)
     if takes_mixed(&c, input, weight, lanes):
-        y = multiply_mixed(&c, input, weight, sizes)
-        return laid(y, FLOAT32 if wide else BFLOAT16, lanes)
+        y = multiply_mixed(&c, input, weight, sizes, wide)
+        return laid(y, y.type, lanes)
     y = convolved_lanes(&c, input, weight, sizes) if lanes else None
     if y is not None:
         return laid(y, c.dtype if wide else input.type, True)
@@ -311,7 +314,8 @@ cdef Tensor put_back(Tensor grad, Tensor weight, tuple spatial, tuple options, b
                         (weight.shape[1] if weight.ndim_ > 1 else 0) * options[3], *spatial)
     begin(&c, "convolution", INPUT, grad, sizes, tuple(weight.shape), tuple(grad.shape), options)
     if is_product(&c, grad, weight):
-        y = product_of_gradient(grad, weight, sizes, wide)
+        y = (product_of_places_gradient(laid(grad, BFLOAT16, True), weight, sizes, wide) if lanes
+             else product_of_gradient(grad, weight, sizes, wide))
         return laid(y, y.type, lanes)
     if is_dense(&c, grad, weight):
         y = product_of_whole_gradient(grad, weight, sizes, wide)
@@ -386,7 +390,10 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
     cdef Py_ssize_t shares
     begin(&c, "convolution", WEIGHT, grad, tuple(input.shape), sizes, tuple(grad.shape), options)
     if is_product(&c, grad, input):
-        return product_for_weight(grad, input, sizes)
+        if not are_lanes(grad, input):
+            return product_for_weight(grad, input, sizes)
+        return product_of_places_for_weight(laid(grad, BFLOAT16, True),
+                                            laid(input, BFLOAT16, True), sizes)
     if is_dense(&c, grad, input):
         return product_for_whole_weight(grad, input, sizes)
     y = weight_of_lanes(&c, grad, input, sizes) if are_lanes(grad, input) else None

@@ -8,6 +8,7 @@ ctypedef struct Direct:
     Py_ssize_t paired        # the channels of bfloat16, of which two count as one of `ins`; or 0
     Py_ssize_t taps          # elements of a window, in all channels
     bint lanes               # images and results are channels-last
+    bint rounds              # the result is of bfloat16
     bint copies              # windows are read from a padded copy of the image
 
 cdef bint direct_fits(Direct* d, const Window* w) noexcept nogil

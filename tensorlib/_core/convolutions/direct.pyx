@@ -17,7 +17,7 @@ from libc.string cimport memcpy, memset
 
 from tensorlib._core.base.dtypes cimport BFLOAT16
 from tensorlib._core.base.shape cimport times
-from tensorlib._core.products.pair_products cimport mix_rows
+from tensorlib._core.products.pair_products cimport mix_rows, round_results
 from tensorlib._core.products.panel_products cimport (
     multiply_runs, multiply_windows, shortest_run, turn,
 )
@@ -27,6 +27,7 @@ cdef enum:
     PLACES = 240         # windows whose results are transposed together
     LEAST_OUTS = 8       # with fewer, most of a panel is zeros
     LEAST_TAPS = 100     # with fewer, transposing the result takes longer than making columns
+    LEAST_PAIRS = 16     # channel pairs of a place that are copied at once: fewer taps will do then
 
 
 cdef inline Py_ssize_t reach(const Window* w, int d) noexcept nogil:
@@ -50,7 +51,9 @@ cdef bint direct_fits(Direct* d, const Window* w) noexcept nogil:
     for i in range(3):
         area = times(area, reach(w, i))
     d.copies = d.paired > 0 and not d.lanes or not inside(w)
-    return (d.outs >= LEAST_OUTS and (d.lanes or d.taps * (2 if d.paired else 1) >= LEAST_TAPS)
+    return (d.outs >= LEAST_OUTS and (
+                d.lanes or d.taps * (2 if d.paired else 1) >= LEAST_TAPS
+                or d.paired and d.ins >= LEAST_PAIRS and d.taps > d.ins)
             and (not d.copies or times(d.ins, area) <= d.taps * places))
 
 
@@ -59,7 +62,12 @@ cdef size_t direct_room(const Direct* d, const Window* w) noexcept nogil:
     cdef size_t copy = d.ins * reach(w, 0) * reach(w, 1) * reach(w, 2) if d.copies else 0
     if d.paired and not d.lanes:
         copy += d.ins * w.size[2]        # a row of all pairs
-    return d.taps * sizeof(Py_ssize_t) + (PLACES * d.outs + copy) * d.itemsize
+    return d.taps * sizeof(Py_ssize_t) + (result_room(d) + copy) * d.itemsize
+
+
+cdef inline Py_ssize_t result_room(const Direct* d) noexcept nogil:
+    """Elements for the results of some windows, and for these turned before they are rounded"""
+    return PLACES * d.outs * (2 if d.rounds else 1)
 
 
 cdef inline bint beside(const Direct* d) noexcept nogil:
@@ -92,7 +100,7 @@ cdef void direct(const Direct* d, const Window* w, const char* x, const char* pa
     set_steps(d, w.size[1], w.size[2], step)
     if d.copies:
         x = (with_pairs if d.paired and not d.lanes else with_zeros)(
-            d, w, x, rows + PLACES * d.outs * d.itemsize)
+            d, w, x, rows + result_room(d) * d.itemsize)
         set_steps(d, reach(w, 1), reach(w, 2), step)
         plane = reach(w, 0) * step[0]
     find_taps(d, w, plane, step, taps)
@@ -113,13 +121,20 @@ cdef inline void multiply(const Direct* d, const char* x, const Py_ssize_t* plac
                           const Py_ssize_t* taps, const char* panels, char* rows, char* y,
                           Py_ssize_t y_plane, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
     """y[:, first:first + count] := the products of the windows at these places"""
-    if d.lanes:
+    cdef char* turned = rows + count * d.outs * d.itemsize
+    cdef Py_ssize_t out
+    if d.lanes and not d.rounds:
         rows = y + first * d.outs * d.itemsize
     multiply_windows(BFLOAT16 if d.paired else d.dtype, x, places, taps, panels, rows, count,
                      d.taps, d.outs)
-    if d.lanes:
-        return
-    turn(d.dtype, rows, d.outs, y + first * d.itemsize, y_plane, count, d.outs)
+    if d.lanes and d.rounds:
+        round_results(rows, y + first * d.outs * 2, count * d.outs)
+    elif d.rounds:
+        turn(d.dtype, rows, d.outs, turned, count, count, d.outs)
+        for out in range(d.outs):
+            round_results(turned + out * count * d.itemsize, y + (out * y_plane + first) * 2, count)
+    elif not d.lanes:
+        turn(d.dtype, rows, d.outs, y + first * d.itemsize, y_plane, count, d.outs)
 
 
 cdef void find_taps(const Direct* d, const Window* w, Py_ssize_t plane, const Py_ssize_t* step,
