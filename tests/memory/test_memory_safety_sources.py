@@ -50,6 +50,7 @@ COUNTED = {
     "tiles/plan.pyx": "neighbouring dims of the output",
     "tiles/pieces.pyx": "neighbouring dims of the output",
     "tiles/transposed_operands.pyx": "the dims of the output",
+    "reduce/arrange.pxd": "the sizes of one tensor",
     "reduce/arrange.pyx": "some sizes of one tensor",
     "sweep/accumulate.pyx": "the sizes of a tensor",
     "reduce/distances.pyx": "some sizes of one tensor",

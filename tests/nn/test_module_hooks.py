@@ -350,14 +350,3 @@ def test_classes_with_a_state_dict_of_their_own_call_its_hooks():
     assert list(layer._state_dict_pre_hooks) == [before.id]
     layer._state_dict_hooks.clear()
     assert list(layer.state_dict()) == ["weight", "bias"]
-
-
-def test_second_derivatives_call_no_backward_hooks():
-    calls = []
-    loss = nn.MSELoss()
-    loss.register_full_backward_hook(lambda *_: calls.append("backward"))
-    loss.register_full_backward_pre_hook(lambda *_: calls.append("before"))
-    x = tl.rand(3, requires_grad=True)
-    first, = tl.autograd.grad(loss(x, tl.zeros(3)), x, create_graph=True)
-    first.sum().backward()
-    assert calls == ["before", "backward"]

@@ -181,7 +181,7 @@ FOUND_AGAIN = """rules._warned collectives.known fully_shard.addresses group.sta
     subgroups.made memory.SHARED einsum.PLANS optimizer._alive observer.instrumented_codes
     sources.installed sources.code_cache sources.files jit._scripted parametrize.cache""".split()
 TOLD_OTHERWISE = """printing.options forward_ad._current observer.active options.allowed
-    library._defined""".split()
+    library._defined _symbolic_trace._wrapped node._side_effects""".split()
 WRITING = set("""append add update pop clear setdefault remove discard extend insert
     popitem""".split())
 

@@ -7,7 +7,7 @@ from tensorlib._core.base.dtypes cimport INT64, ITEMSIZE
 from tensorlib._core.base.items cimport complex128_t, item
 from tensorlib._core.base.shape cimport MAX_NDIM, count
 from tensorlib._core.base.storage cimport LINE
-from tensorlib._core.base.work cimport share
+from tensorlib._core.base.work cimport run_once, share
 from tensorlib._core.index.gather cimport (
     GRAIN, as_vector, check_positions, line_of_gather, walk, wrapped_positions,
 )
@@ -129,11 +129,24 @@ cdef bint has_slices(Tensor x, int dim, Py_ssize_t* outer_step) noexcept:
     return x.ndim_ > 1
 
 
+cdef struct Few:
+    const int64_t* places
+    Py_ssize_t count
+    int64_t[16] found        # FEW of them; 0 without memory, where nothing runs
+
+
+cdef void read_places(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Few* few = <Few*>context
+    cdef Py_ssize_t k
+    for k in range(few.count):
+        few.found[k] = few.places[k]
+
+
 cdef Tensor each_slice(Tensor x, Py_ssize_t dim, Tensor places):
-    """The slices at a few positions, one after the other: most of `x` is not read"""
+    """The slices at a few positions, one after the other: most of `x` is not read."""
     cdef Py_ssize_t dims[MAX_NDIM]
-    cdef Py_ssize_t k, from_place, to_place
-    cdef Py_ssize_t item = ITEMSIZE[x.type]
+    cdef Py_ssize_t k, from_place, to_place, item = ITEMSIZE[x.type]
+    cdef Few few
     cdef Tensor out
     cdef int d
     for d in range(x.ndim_):
@@ -141,9 +154,13 @@ cdef Tensor each_slice(Tensor x, Py_ssize_t dim, Tensor places):
     dims[dim] = places.numel_
     count("index_select", x.ndim_, dims)
     out = new_tensor(x.type, x.ndim_, dims)
+    few.places, few.count = <const int64_t*>places.data_pointer, places.numel_
+    for k in range(few.count):
+        few.found[k] = 0
+    run_once(read_places, &few, places.data_pointer, True)
     dims[dim] = 1
-    for k in range(places.numel_ if out.numel_ else 0):
-        from_place = (<const int64_t*>places.data_pointer)[k] * x.steps[dim] * item
+    for k in range(few.count if out.numel_ else 0):
+        from_place = few.found[k] * x.steps[dim] * item
         to_place = k * out.steps[dim] * item
         copy_into(new_view(out, x.ndim_, dims, out.steps, out.data_pointer + to_place),
                   new_view(x, x.ndim_, dims, x.steps, x.data_pointer + from_place))

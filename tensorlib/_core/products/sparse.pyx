@@ -84,29 +84,37 @@ def sampled_product(Tensor left, Tensor right, Tensor rows, Tensor columns):
 
 # ---- positions -----------------------------------------------------------------------------------
 
-cdef Py_ssize_t merge(const int64_t* a, Py_ssize_t n, const int64_t* b, Py_ssize_t m,
-                      int64_t* places_a, int64_t* places_b) noexcept nogil:
+cdef struct Union:
+    const int64_t* a
+    const int64_t* b
+    int64_t* places_a
+    int64_t* places_b
+    Py_ssize_t n, m, size
+
+
+cdef void merge(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """Where each number of two ascending vectors is in their union; its size.
 
     Without a branch on the order: the place of the larger number is written again later.
     """
+    cdef Union* of = <Union*>context
     cdef Py_ssize_t i = 0, j = 0, k = 0
     cdef int64_t x, y
-    while i < n and j < m:
-        x, y = a[i], b[j]
-        places_a[i] = places_b[j] = k
+    while i < of.n and j < of.m:
+        x, y = of.a[i], of.b[j]
+        of.places_a[i] = of.places_b[j] = k
         i += x <= y
         j += y <= x
         k += 1
-    while i < n:
-        places_a[i] = k
+    while i < of.n:
+        of.places_a[i] = k
         i += 1
         k += 1
-    while j < m:
-        places_b[j] = k
+    while j < of.m:
+        of.places_b[j] = k
         j += 1
         k += 1
-    return k
+    of.size = k
 
 
 def merged_places(Tensor a, Tensor b):
@@ -115,13 +123,15 @@ def merged_places(Tensor a, Tensor b):
     Raises: RuntimeError for other shapes and dtypes.
     """
     cdef Tensor first, second
-    cdef Py_ssize_t size
+    cdef Union job
     if a.type != INT64 or b.type != INT64 or a.ndim_ != 1 or b.ndim_ != 1:
         raise RuntimeError("merged_places: takes two vectors of int64, got shapes "
                            f"{tuple(a.shape)} {a.dtype} and {tuple(b.shape)} {b.dtype}")
     a, b = packed(a), packed(b)
     first, second = new_tensor(INT64, 1, &a.numel_), new_tensor(INT64, 1, &b.numel_)
-    with nogil:
-        size = merge(<const int64_t*>a.data_pointer, a.numel_, <const int64_t*>b.data_pointer,
-                     b.numel_, <int64_t*>first.data_pointer, <int64_t*>second.data_pointer)
-    return size, first, second
+    job.a, job.n = <const int64_t*>a.data_pointer, a.numel_
+    job.b, job.m = <const int64_t*>b.data_pointer, b.numel_
+    job.places_a, job.places_b = <int64_t*>first.data_pointer, <int64_t*>second.data_pointer
+    job.size = 0
+    run_once(merge, &job, first.data_pointer, job.n + job.m < 16384)
+    return job.size, first, second

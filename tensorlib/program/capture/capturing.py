@@ -453,7 +453,7 @@ class ReplayRecorder(Recorder):
             return
         self.layers = set_stack(None)
         self.groups.setdefault(id(optimizer), (optimizer, rates_of(optimizer)))
-        if args or kwargs:
+        if len(args) > 1 or kwargs:          # beside the optimiser
             self.fail(f"step: a closure can't be captured, {user_line()}")
         put = {id(x.value) for x in self.grads}          # else the step does not change them
         self.bare += [x for group in optimizer.param_groups for x in group["params"]
