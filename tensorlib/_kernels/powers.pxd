@@ -45,13 +45,13 @@ cdef inline bint pow_by_hand(const floating* a, floating e, floating* y, Py_ssiz
         for i in range(start, stop):
             y[i] = one / a[i]
     elif e == 0.5:
-        for i in range(start, stop):           # pow(-0, 0.5) is +0
-            y[i] = inf if a[i] == -inf else a[i] + 0
         if floating is double and HAS_WIDE:
+            for i in range(start, stop):       # pow(-0, 0.5) is +0
+                y[i] = inf if a[i] == -inf else a[i] + 0
             wide_sqrt_d_run(y + start, y + start, stop - start)
         else:
             for i in range(start, stop):
-                y[i] = sqrt(y[i])
+                y[i] = sqrt(inf if a[i] == -inf else a[i] + 0)
     elif e == -0.5:                            # what both roundings lost is put back
         for i in range(start, stop):
             root = sqrt(a[i])

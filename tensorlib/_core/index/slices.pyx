@@ -180,7 +180,7 @@ def take_slices(Tensor input, Py_ssize_t dim, Tensor index):
         raise IndexError(f"index_select: index is supposed to be a vector, got {index.ndim_} dims")
     check_positions("index_select", index)
     if not has_slices(x, dim, &outer_step):
-        if index.numel_ <= min(<Py_ssize_t>FEW, x.dims[dim] // 2):
+        if x.ndim_ > 1 and index.numel_ <= min(<Py_ssize_t>FEW, x.dims[dim] // 2):
             return each_slice(x, dim, wrapped_positions(index, x.dims[dim], dim, "index_select"))
         x = packed(x)
         has_slices(x, dim, &outer_step)
