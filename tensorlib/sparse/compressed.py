@@ -1,7 +1,8 @@
 """Matrices whose entries lie row by row (CSR) or column by column (CSC)."""
 
+from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from tensorlib import (
     Tensor, arange, equal, int64, no_grad, repeat_interleave, searchsorted, sparse_coo, sparse_csc,
@@ -11,6 +12,7 @@ from tensorlib.sparse.tensor import SparseTensor
 
 DIMS = {sparse_csr: 0, sparse_csc: 1}      # in whose order the entries lie, by layout
 WORDS = ("row", "column")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class CompressedTensor(SparseTensor, dispatches=False):
@@ -180,7 +182,7 @@ def entries(value: Any) -> Any:
     return value.to_sparse_coo() if isinstance(value, CompressedTensor) else value
 
 
-def on_entries(function: Any) -> Any:
+def on_entries(function: Function) -> Function:
     """A function of `sparse_coo` tensors, for matrices by rows and by columns too.
 
     A sparse matrix that it gives has the layout of the first sparse argument.
@@ -196,4 +198,4 @@ def on_entries(function: Any) -> Any:
         if isinstance(found, SparseTensor) and found.ndim == found.sparse_dim() == 2:
             return in_layout(found, given[0].layout)
         return found
-    return call
+    return cast(Function, call)
