@@ -30,7 +30,7 @@ def laid_out(array, dim, layout):
     return spread
 
 
-def equals_numpy(n, rows, rng, double):
+def assert_equals_numpy(n, rows, rng, double):
     """All kinds of transforms of n points are NumPy's, for rows in either dim."""
     for place, name in enumerate(("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")):
         length = n // 2 + 1 if name in ("irfft", "hfft") else n
@@ -52,9 +52,9 @@ def test_all_lengths_and_layouts(double):
     rng = np.random.default_rng(5)
     for n in SIZES:
         for rows in (1, 9 + n % 8):
-            equals_numpy(n, rows, rng, double)
+            assert_equals_numpy(n, rows, rng, double)
     for n in PARTED:
-        equals_numpy(n, 2, rng, double)
+        assert_equals_numpy(n, 2, rng, double)
 
 
 def test_the_number_of_threads_changes_nothing():

@@ -57,7 +57,7 @@ def values_for(dtype, special=True):
     return np.concatenate([REALS, SPECIAL]) if special else REALS
 
 
-def all_agree(cases):
+def assert_all_agree(cases):
     """Runs (operation, dtypes, call, arguments of each library, kind); shows every disagreement."""
     found = []
     for operation, dtypes, call, arguments, kind in cases:
@@ -77,10 +77,9 @@ def test_unary(name):
                 yield (
                     name, (dtype,), lambda library, x: getattr(library, name)(x),
                     lambda library, form=form, dtype=dtype: [tensor(library, form, dtype)],
-                    "elementwise",
-                )
+                    "elementwise", )
 
-    all_agree(cases())
+    assert_all_agree(cases())
 
 
 def paired(a_dtype, b_dtype):
@@ -91,13 +90,14 @@ def paired(a_dtype, b_dtype):
 @pytest.mark.parametrize("a_dtype", DTYPES)
 @pytest.mark.parametrize("name", BINARY)
 def test_binary(name, a_dtype):
-    all_agree(binary_cases(name, a_dtype, lambda library, a, b: getattr(library, name)(a, b)))
+    assert_all_agree(binary_cases(name, a_dtype, lambda library, a,
+                                  b: getattr(library, name)(a, b)))
 
 
 @pytest.mark.parametrize("a_dtype", DTYPES)
 @pytest.mark.parametrize("rounding_mode", DIVISIONS)
 def test_division_with_rounding(rounding_mode, a_dtype):
-    all_agree(binary_cases(
+    assert_all_agree(binary_cases(
         f"div({rounding_mode})", a_dtype,
         lambda library, a, b: library.div(a, b, rounding_mode=rounding_mode),
     ))
@@ -116,8 +116,7 @@ def binary_cases(name, a_dtype, call):
                     name, (a_dtype, b_dtype), call,
                     lambda library, left=left, right=right, b_dtype=b_dtype: [
                         tensor(library, left, a_dtype), tensor(library, right, b_dtype)
-                    ],
-                    "elementwise",
+                    ], "elementwise",
                 )
 
 
@@ -144,7 +143,7 @@ def test_operators_with_python_numbers(symbol):
                 if not in_place:
                     yield f"reflected {symbol}", name, reflected, arguments, "elementwise"
 
-    all_agree(cases())
+    assert_all_agree(cases())
 
 
 def test_three_operands():
@@ -172,7 +171,7 @@ def test_three_operands():
                         "elementwise",
                     )
 
-    all_agree(cases())
+    assert_all_agree(cases())
 
 
 REDUCTIONS = {
@@ -231,7 +230,7 @@ def test_reductions(name, options):
                         "reduction",
                     )
 
-    all_agree(cases())
+    assert_all_agree(cases())
 
 
 def distinct(shape, dtype):
@@ -270,7 +269,7 @@ def test_products(name):
                     "product",
                 )
 
-    all_agree(cases())
+    assert_all_agree(cases())
 
 
 RESHAPES = {
@@ -297,7 +296,7 @@ RESHAPES = {
 
 @pytest.mark.parametrize("name", RESHAPES)
 def test_shapes_and_casts(name):
-    all_agree(
+    assert_all_agree(
         (name, (dtype,), RESHAPES[name],
          lambda library, dtype=dtype: [tensor(library, distinct((2, 3, 4), dtype), dtype)], "exact")
         for dtype in DTYPES
@@ -378,7 +377,7 @@ def test_indexing(name):
                     "exact",
                 )
 
-    all_agree(cases())
+    assert_all_agree(cases())
 
 
 CREATION = {
@@ -402,7 +401,7 @@ CREATION = {
 
 @pytest.mark.parametrize("name", CREATION)
 def test_creation(name):
-    all_agree([(name, (), CREATION[name], lambda library: [], "elementwise")])
+    assert_all_agree([(name, (), CREATION[name], lambda library: [], "elementwise")])
 
 
 SMOOTH_UNARY = {  # operation: values at which it has a derivative
@@ -420,7 +419,7 @@ SMOOTH_UNARY = {  # operation: values at which it has a derivative
 
 @pytest.mark.parametrize("name", SMOOTH_UNARY)
 def test_gradients_of_unary_operations(name):
-    same_gradients(lambda library, x: getattr(library, name)(x), [SMOOTH_UNARY[name]])
+    assert_same_gradients(lambda library, x: getattr(library, name)(x), [SMOOTH_UNARY[name]])
 
 
 GRADIENTS = {
@@ -472,10 +471,11 @@ def written(L, a, b):
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_gradients(name):
     rng = np.random.default_rng(3)
-    same_gradients(GRADIENTS[name], [rng.uniform(0.3, 2.3, (2, 3, 4)), rng.uniform(0.4, 2.0, 4)])
+    assert_same_gradients(GRADIENTS[name],
+                          [rng.uniform(0.3, 2.3, (2, 3, 4)), rng.uniform(0.4, 2.0, 4)])
 
 
-def same_gradients(call, arrays):
+def assert_same_gradients(call, arrays):
     """A call has the same gradients in both libraries."""
     ours, theirs = gradients(call, tl, arrays), gradients(call, torch, arrays)
     for mine, other in zip(ours, theirs):
@@ -496,4 +496,4 @@ def test_broadcast_results_have_the_same_shape_and_dtype(shapes, dtypes, name):
     def arguments(library):
         return [tensor(library, np.ones(shape), dtype) for shape, dtype in zip(shapes, dtypes)]
 
-    all_agree([(name, dtypes, call, arguments, "elementwise")])
+    assert_all_agree([(name, dtypes, call, arguments, "elementwise")])

@@ -17,7 +17,7 @@ def real(*shape, seed=0, low=-2.0, high=2.0):
     return np.random.default_rng([seed, *shape]).uniform(low, high, shape)
 
 
-def agree(call, *arrays, dtypes=("float32",), differentiable=True):
+def assert_agree(call, *arrays, dtypes=("float32",), differentiable=True):
     """Both libraries agree in the results of a call of F and tensors, and in its gradients."""
     def named(L, *tensors):
         with warnings.catch_warnings():
@@ -50,7 +50,7 @@ def given(L, x, dtype):
     return tensor(L, x, dtype if x.dtype.kind == "f" else x.dtype.name)
 
 
-def both_refuse(call, *arrays):
+def assert_both_refuse(call, *arrays):
     """Both libraries refuse a call, with errors of which one type is the other's."""
     errors = []
     for L in (tl, torch):
@@ -91,22 +91,22 @@ def test_activations(name):
     finite = KINKS[np.isfinite(KINKS)]
     # where PyTorch's loops give NaN for infinities, on some processors (gelu) or on all
     special = KINKS if name not in ("gelu", "glu", "tanhshrink", "softsign", "mish") else finite
-    agree(ACTIVATIONS[name], special, dtypes=("float32", "float64", "bfloat16"),
-          differentiable=False)
-    agree(ACTIVATIONS[name], finite[:14])
+    assert_agree(ACTIVATIONS[name], special, dtypes=("float32", "float64", "bfloat16"),
+                 differentiable=False)
+    assert_agree(ACTIVATIONS[name], finite[:14])
 
 
 def test_prelu():
-    agree(lambda F, x, w: F.prelu(x, w), real(2, 3, 2), real(3))
-    agree(lambda F, x, w: F.prelu(x, w), real(4), real(1))
-    both_refuse(lambda F, x, w: F.prelu(x, w), real(2, 3), real(2))
+    assert_agree(lambda F, x, w: F.prelu(x, w), real(2, 3, 2), real(3))
+    assert_agree(lambda F, x, w: F.prelu(x, w), real(4), real(1))
+    assert_both_refuse(lambda F, x, w: F.prelu(x, w), real(2, 3), real(2))
 
 
 def test_activations_refuse_what_pytorch_refuses():
-    both_refuse(lambda F, x: F.gelu(x, approximate="fast"), real(3))
-    both_refuse(lambda F, x: F.gelu(x), np.arange(3))
-    both_refuse(lambda F, x: F.softshrink(x, -1.0), real(3))
-    both_refuse(lambda F, x: F.glu(x), real(3))
+    assert_both_refuse(lambda F, x: F.gelu(x, approximate="fast"), real(3))
+    assert_both_refuse(lambda F, x: F.gelu(x), np.arange(3))
+    assert_both_refuse(lambda F, x: F.softshrink(x, -1.0), real(3))
+    assert_both_refuse(lambda F, x: F.glu(x), real(3))
 
 
 # ---- normalisation -------------------------------------------------------------------------------
@@ -127,8 +127,8 @@ NORMS = {
 @pytest.mark.parametrize("name", NORMS)
 def test_norms(name):
     call, *shapes = NORMS[name]
-    agree(call, *(real(*shape, seed=i) for i, shape in enumerate(shapes)),
-          dtypes=("float32", "float64", "bfloat16"))
+    assert_agree(call, *(real(*shape, seed=i) for i, shape in enumerate(shapes)),
+                 dtypes=("float32", "float64", "bfloat16"))
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -138,16 +138,17 @@ def test_running_statistics(training, shape):
         mean, var = mean * 1, var * 1
         out = F.batch_norm(x, mean, var, w, b, training, 0.3)
         return out, mean.detach(), var.detach()
-    agree(call, real(*shape), real(3), real(3, low=0.5), real(3, seed=1), real(3, seed=2),
-          differentiable=False)
+    assert_agree(call, real(*shape), real(3), real(3, low=0.5), real(3, seed=1), real(3, seed=2),
+                 differentiable=False)
 
 
 def test_norms_refuse_what_pytorch_refuses():
-    both_refuse(lambda F, x: F.layer_norm(x, (2,)), real(2, 3))
-    both_refuse(lambda F, x, w: F.layer_norm(x, (3,), w), real(2, 3), real(2))
-    both_refuse(lambda F, x: F.batch_norm(x, None, None), real(2, 3))
-    both_refuse(lambda F, x: F.batch_norm(x, None, None, training=True), real(1, 3))
-    both_refuse(lambda F, x, w: F.batch_norm(x, None, None, w, training=True), real(2, 3), real(2))
+    assert_both_refuse(lambda F, x: F.layer_norm(x, (2,)), real(2, 3))
+    assert_both_refuse(lambda F, x, w: F.layer_norm(x, (3,), w), real(2, 3), real(2))
+    assert_both_refuse(lambda F, x: F.batch_norm(x, None, None), real(2, 3))
+    assert_both_refuse(lambda F, x: F.batch_norm(x, None, None, training=True), real(1, 3))
+    assert_both_refuse(lambda F, x, w: F.batch_norm(x, None, None, w, training=True), real(2, 3),
+                       real(2))
 
 
 # ---- losses --------------------------------------------------------------------------------------
@@ -169,7 +170,8 @@ def test_losses_of_pairs(name, reduction):
         return getattr(F, name)(x, t, reduction=reduction, **PAIR_LOSSES[name])
     signs = np.sign(real(3, 4, seed=1))
     wanted = signs if "hinge" in name or "soft" in name else real(3, 4, seed=1)
-    agree(call, real(3, 4), abs(wanted) if "multilabel" in name or "poisson" in name else wanted)
+    assert_agree(call, real(3, 4),
+                 abs(wanted) if "multilabel" in name or "poisson" in name else wanted)
 
 
 @pytest.mark.parametrize("name", ["hinge_embedding_loss", "margin_ranking_loss", "soft_margin_loss",
@@ -179,28 +181,31 @@ def test_losses_of_signs_with_targets_that_are_none(name):
     x, signs = real(5, 3), np.array([1.0, -1.0, 0.0, 2.0, 0.5])
     if "pair" in name or "ranking" in name or "cosine" in name:
         one = () if "cosine" in name else (0,)
-        agree(lambda F, x, y, t: getattr(F, name)(x, y, t.detach(), reduction="none"),
-              x[(slice(None), *one)], real(5, 3, seed=1)[(slice(None), *one)], signs)
+        assert_agree(lambda F, x, y, t: getattr(F, name)(x, y, t.detach(), reduction="none"),
+                     x[(slice(None), *one)], real(5, 3, seed=1)[(slice(None), *one)], signs)
     else:
-        agree(lambda F, x, t: getattr(F, name)(x, t.detach(), reduction="none"), x[:, 0], signs)
+        assert_agree(lambda F, x, t: getattr(F, name)(x, t.detach(), reduction="none"), x[:, 0],
+                     signs)
 
 
 def test_losses_of_probabilities():
     p, t, w = real(3, 4, low=0.1, high=0.9), real(3, 4, seed=1, low=0, high=1), real(4, low=0.5)
-    agree(lambda F, p, t: F.binary_cross_entropy(p, t), p, t)
-    agree(lambda F, p, t, w: F.binary_cross_entropy(p, t, w.detach(), reduction="sum"), p, t, w)
+    assert_agree(lambda F, p, t: F.binary_cross_entropy(p, t), p, t)
+    assert_agree(lambda F, p, t, w: F.binary_cross_entropy(p, t, w.detach(), reduction="sum"), p, t,
+                 w)
     certain = np.array([0.0, 1.0, 0.0, 1.0])
-    agree(lambda F, p, t: F.binary_cross_entropy(p, t), certain, certain[::-1].copy(),
-          differentiable=False)
-    agree(lambda F, x, t, w: F.binary_cross_entropy_with_logits(
+    assert_agree(lambda F, p, t: F.binary_cross_entropy(p, t), certain, certain[::-1].copy(),
+                 differentiable=False)
+    assert_agree(lambda F, x, t, w: F.binary_cross_entropy_with_logits(
         x, t, w.detach(), pos_weight=w.detach() * 2), real(3, 4), t, w)
-    agree(lambda F, x, t: F.kl_div(x, t, reduction="batchmean"), real(3, 4), t)
-    agree(lambda F, x, t: F.kl_div(x, t, reduction="none"), real(3), np.array([0.0, 0.5, 1.0]),
-          differentiable=False)
-    agree(lambda F, x, t, v: F.gaussian_nll_loss(x, t, v, full=True), real(3, 4), t, w[:3] + 2)
-    both_refuse(lambda F, p, t: F.binary_cross_entropy(p, t), real(3, low=2), real(3))
-    both_refuse(lambda F, x, t: F.mse_loss(x, t, reduction="most"), real(3), real(3))
-    both_refuse(lambda F, x, t: F.binary_cross_entropy_with_logits(x, t), real(3), real(2))
+    assert_agree(lambda F, x, t: F.kl_div(x, t, reduction="batchmean"), real(3, 4), t)
+    assert_agree(lambda F, x, t: F.kl_div(x, t, reduction="none"), real(3),
+                 np.array([0.0, 0.5, 1.0]), differentiable=False)
+    assert_agree(lambda F, x, t, v: F.gaussian_nll_loss(x, t, v, full=True), real(3, 4), t,
+                 w[:3] + 2)
+    assert_both_refuse(lambda F, p, t: F.binary_cross_entropy(p, t), real(3, low=2), real(3))
+    assert_both_refuse(lambda F, x, t: F.mse_loss(x, t, reduction="most"), real(3), real(3))
+    assert_both_refuse(lambda F, x, t: F.binary_cross_entropy_with_logits(x, t), real(3), real(2))
 
 
 CLASSES = np.array([1, 3, 0, 3, 2])
@@ -212,32 +217,33 @@ IMAGE = np.array([[[0, 2], [1, -100]], [[2, 2], [1, 0]]])
 def test_losses_of_classes(name, reduction):
     def of(F, x, t, w=None, **options):
         return getattr(F, name)(x, t, w, reduction=reduction, **options)
-    agree(of, real(5, 4), CLASSES)
-    agree(lambda F, x, t, w: of(F, x, t, w.detach(), ignore_index=3), real(5, 4), CLASSES,
-          real(4, low=0.5))
-    agree(of, real(2, 3, 2, 2), IMAGE)
-    agree(of, real(4), np.array(2))
-    agree(of, real(0, 4), np.zeros(0, np.int64), differentiable=False)
-    agree(lambda F, x, t: of(F, x, t, ignore_index=1), real(2, 3), np.array([1, 1]),
-          differentiable=False)
+    assert_agree(of, real(5, 4), CLASSES)
+    assert_agree(lambda F, x, t, w: of(F, x, t, w.detach(), ignore_index=3), real(5, 4), CLASSES,
+                 real(4, low=0.5))
+    assert_agree(of, real(2, 3, 2, 2), IMAGE)
+    assert_agree(of, real(4), np.array(2))
+    assert_agree(of, real(0, 4), np.zeros(0, np.int64), differentiable=False)
+    assert_agree(lambda F, x, t: of(F, x, t, ignore_index=1), real(2, 3), np.array([1, 1]),
+                 differentiable=False)
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_cross_entropy_smoothed_and_of_probabilities(reduction):
     def of(F, x, t, w=None):
         return F.cross_entropy(x, t, w, reduction=reduction, label_smoothing=0.2)
-    agree(of, real(5, 4), CLASSES)
-    agree(of, real(2, 3, 2, 2), IMAGE)
-    agree(lambda F, x, t, w: of(F, x, t, w.detach()), real(5, 4), CLASSES, real(4, low=0.5))
-    agree(lambda F, x, t, w: of(F, x, t, w.detach()), real(2, 3, 2), real(2, 3, 2, low=0),
-          real(3, low=0.5))
-    agree(of, real(4), real(4, low=0))
+    assert_agree(of, real(5, 4), CLASSES)
+    assert_agree(of, real(2, 3, 2, 2), IMAGE)
+    assert_agree(lambda F, x, t, w: of(F, x, t, w.detach()), real(5, 4), CLASSES, real(4, low=0.5))
+    assert_agree(lambda F, x, t, w: of(F, x, t, w.detach()), real(2, 3, 2), real(2, 3, 2, low=0),
+                 real(3, low=0.5))
+    assert_agree(of, real(4), real(4, low=0))
 
 
 def test_losses_of_classes_refuse_what_pytorch_refuses():
     for name in ("cross_entropy", "nll_loss"):
         for target in (np.array([0, 9]), np.array([0, -1]), np.array([0]), np.array([[0, 1]])):
-            both_refuse(lambda F, x, t, name=name: getattr(F, name)(x, t), real(2, 3), target)
+            assert_both_refuse(lambda F, x, t, name=name: getattr(F, name)(x, t), real(2, 3),
+                               target)
     x = tl.tensor([[1000.0, 0.0], [-1000.0, 0.0]], requires_grad=True)
     tl.nn.functional.cross_entropy(x, tl.tensor([0, 0]), reduction="sum").backward()
     assert x.grad.tolist() == [[0.0, 0.0], [-1.0, 1.0]]
@@ -247,28 +253,28 @@ def test_losses_of_classes_refuse_what_pytorch_refuses():
 
 def test_linear_and_bilinear():
     for x in (real(2, 3), real(3), real(2, 4, 3), real(0, 3)):
-        agree(lambda F, x, w, b: F.linear(x, w, b), x, real(5, 3), real(5),
-              dtypes=("float32", "float64", "bfloat16"))
-        agree(lambda F, x, w: F.linear(x, w), x, real(5, 3))
-    agree(lambda F, a, b, w, c: F.bilinear(a, b, w, c), real(4, 3), real(4, 2), real(5, 3, 2),
-          real(5))
-    both_refuse(lambda F, x, w: F.linear(x, w), real(2, 3), real(5, 2))
-    both_refuse(lambda F, x, w, b: F.linear(x, w, b), real(2, 3), real(5, 3), real(4))
+        assert_agree(lambda F, x, w, b: F.linear(x, w, b), x, real(5, 3), real(5),
+                     dtypes=("float32", "float64", "bfloat16"))
+        assert_agree(lambda F, x, w: F.linear(x, w), x, real(5, 3))
+    assert_agree(lambda F, a, b, w, c: F.bilinear(a, b, w, c), real(4, 3), real(4, 2),
+                 real(5, 3, 2), real(5))
+    assert_both_refuse(lambda F, x, w: F.linear(x, w), real(2, 3), real(5, 2))
+    assert_both_refuse(lambda F, x, w, b: F.linear(x, w, b), real(2, 3), real(5, 3), real(4))
 
 
 def test_embedding():
     table = real(6, 3)
     for places in (np.array([0, 5, 0]), np.array([[1, 2], [2, 2]]), np.array(3),
                    np.zeros((0, 2), int)):
-        agree(lambda F, i, w: F.embedding(i, w), places, table)
-        agree(lambda F, i, w: F.embedding(i, w, padding_idx=2), places, table)
-        agree(lambda F, i, w: F.embedding(i, w, padding_idx=-4, scale_grad_by_freq=True), places,
-              table)
-    agree(lambda F, i, w: F.embedding(i, w * 1, max_norm=1.5), np.array([0, 1, 0]), table,
-          differentiable=False)
+        assert_agree(lambda F, i, w: F.embedding(i, w), places, table)
+        assert_agree(lambda F, i, w: F.embedding(i, w, padding_idx=2), places, table)
+        assert_agree(lambda F, i, w: F.embedding(i, w, padding_idx=-4, scale_grad_by_freq=True),
+                     places, table)
+    assert_agree(lambda F, i, w: F.embedding(i, w * 1, max_norm=1.5), np.array([0, 1, 0]), table,
+                 differentiable=False)
     for places in (np.array([6]), np.array([-1]), np.array([0.0])):
-        both_refuse(lambda F, i, w: F.embedding(i, w), places, table)
-    both_refuse(lambda F, i, w: F.embedding(i, w, padding_idx=7), np.array([0]), table)
+        assert_both_refuse(lambda F, i, w: F.embedding(i, w), places, table)
+    assert_both_refuse(lambda F, i, w: F.embedding(i, w, padding_idx=7), np.array([0]), table)
 
 
 @pytest.mark.parametrize("name, shape, lead", [
@@ -308,12 +314,12 @@ def test_gumbel_softmax_is_a_distribution():
 
 def test_distances():
     a, b = real(3, 4), real(3, 4, seed=1)
-    agree(lambda F, a, b: F.cosine_similarity(a, b), a, b)
-    agree(lambda F, a, b: F.cosine_similarity(a, b, -1), np.vstack([a[:1] * 0, a[1:]]), b,
-          differentiable=False)
-    agree(lambda F, a, b: F.pairwise_distance(a, b, 1.0, keepdim=True), a, b)
-    agree(lambda F, a: F.normalize(a), a)
-    agree(lambda F, a: F.normalize(a, 1.0, 0), a)
+    assert_agree(lambda F, a, b: F.cosine_similarity(a, b), a, b)
+    assert_agree(lambda F, a, b: F.cosine_similarity(a, b, -1), np.vstack([a[:1] * 0, a[1:]]), b,
+                 differentiable=False)
+    assert_agree(lambda F, a, b: F.pairwise_distance(a, b, 1.0, keepdim=True), a, b)
+    assert_agree(lambda F, a: F.normalize(a), a)
+    assert_agree(lambda F, a: F.normalize(a, 1.0, 0), a)
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
@@ -321,46 +327,51 @@ def test_losses_of_margins(reduction):
     a, b, c = (real(3, 4, seed=i) for i in range(3))
     t, signs = np.array([1, 3, 0]), np.array([1.0, -1.0, 1.0])
     how = {"reduction": reduction}
-    agree(lambda F, a, b, t: F.margin_ranking_loss(a, b, t.detach(), 0.2, **how), a, b, np.sign(c))
-    agree(lambda F, a, b, t: F.cosine_embedding_loss(a, b, t.detach(), 0.1, **how), a, b, signs)
-    agree(lambda F, a, b, c: F.triplet_margin_loss(a, b, c, swap=True, **how), a, b, c)
-    agree(lambda F, a, b, c: F.triplet_margin_with_distance_loss(a, b, c, **how), a, b, c)
-    agree(lambda F, a, t: F.multi_margin_loss(a, t, 2, 0.8, **how), a, t)
-    agree(lambda F, a, t, w: F.multi_margin_loss(a, t, weight=w.detach(), **how), a, t,
-          real(4, low=0.5))
-    agree(lambda F, a, t: F.multilabel_margin_loss(a, t, **how), a,
-          np.array([[1, 3, -1, 0], [2, -1, 0, 0], [-1, 0, 0, 0]]))
+    assert_agree(lambda F, a, b, t: F.margin_ranking_loss(a, b, t.detach(), 0.2, **how), a, b,
+                 np.sign(c))
+    assert_agree(lambda F, a, b, t: F.cosine_embedding_loss(a, b, t.detach(), 0.1, **how), a, b,
+                 signs)
+    assert_agree(lambda F, a, b, c: F.triplet_margin_loss(a, b, c, swap=True, **how), a, b, c)
+    assert_agree(lambda F, a, b, c: F.triplet_margin_with_distance_loss(a, b, c, **how), a, b, c)
+    assert_agree(lambda F, a, t: F.multi_margin_loss(a, t, 2, 0.8, **how), a, t)
+    assert_agree(lambda F, a, t, w: F.multi_margin_loss(a, t, weight=w.detach(), **how), a, t,
+                 real(4, low=0.5))
+    assert_agree(lambda F, a, t: F.multilabel_margin_loss(a, t, **how), a,
+                 np.array([[1, 3, -1, 0], [2, -1, 0, 0], [-1, 0, 0, 0]]))
 
 
 # ---- groups, tables, sequences -------------------------------------------------------------------
 
 def test_norms_of_groups():
     for shape in ((2, 4), (2, 4, 3), (2, 4, 3, 2)):
-        agree(lambda F, x, w, b: F.group_norm(x, 2, w, b), real(*shape), real(4), real(4, seed=1))
-    agree(lambda F, x: F.group_norm(x, 4, eps=0.1), real(2, 4, 5))
-    agree(lambda F, x, w, b: F.instance_norm(x, None, None, w, b), real(2, 4, 3), real(4), real(4))
+        assert_agree(lambda F, x, w, b: F.group_norm(x, 2, w, b), real(*shape), real(4),
+                     real(4, seed=1))
+    assert_agree(lambda F, x: F.group_norm(x, 4, eps=0.1), real(2, 4, 5))
+    assert_agree(lambda F, x, w, b: F.instance_norm(x, None, None, w, b), real(2, 4, 3), real(4),
+                 real(4))
     for size in (1, 2, 5):
-        agree(lambda F, x, n=size: F.local_response_norm(x, n, 0.3), real(2, 4, 3, 2))
+        assert_agree(lambda F, x, n=size: F.local_response_norm(x, n, 0.3), real(2, 4, 3, 2))
 
     def moved(F, x, mean, var):
         mean, var = mean * 1, var * 1
         return F.instance_norm(x, mean, var, use_input_stats=True), mean.detach(), var.detach()
-    agree(moved, real(3, 2, 4), real(2), real(2, low=0.5), differentiable=False)
+    assert_agree(moved, real(3, 2, 4), real(2), real(2, low=0.5), differentiable=False)
 
 
 def test_tables():
-    agree(lambda F, i: F.one_hot(i), np.array([[1, 0], [3, 2]]), differentiable=False)
-    agree(lambda F, i: F.one_hot(i, 6), np.array(2), differentiable=False)
+    assert_agree(lambda F, i: F.one_hot(i), np.array([[1, 0], [3, 2]]), differentiable=False)
+    assert_agree(lambda F, i: F.one_hot(i, 6), np.array(2), differentiable=False)
     for i, n in ((np.array([1, -1]), 3), (np.array([3]), 3), (np.zeros(0, int), -1)):
-        both_refuse(lambda F, i, n=n: F.one_hot(i, n), i)
+        assert_both_refuse(lambda F, i, n=n: F.one_hot(i, n), i)
     table, i, starts = real(6, 3), np.array([0, 5, 0, 2, 2]), np.array([0, 2, 2])
     for mode in ("mean", "sum", "max"):
-        agree(lambda F, i, w, m=mode: F.embedding_bag(i, w, mode=m), i[:4].reshape(2, 2), table)
+        assert_agree(lambda F, i, w, m=mode: F.embedding_bag(i, w, mode=m), i[:4].reshape(2, 2),
+                     table)
         for options in ({}, {"padding_idx": 2, "include_last_offset": True}):
-            agree(lambda F, i, w, o, m=mode, options=options: F.embedding_bag(
+            assert_agree(lambda F, i, w, o, m=mode, options=options: F.embedding_bag(
                 i, w, o, mode=m, **options), i, table, starts + [0, 0, 3 * bool(options)])
-    agree(lambda F, i, w, o, f: F.embedding_bag(i, w, o, mode="sum", per_sample_weights=f),
-          i, table, starts, real(5))
+    assert_agree(lambda F, i, w, o, f: F.embedding_bag(i, w, o, mode="sum", per_sample_weights=f),
+                 i, table, starts, real(5))
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
@@ -369,12 +380,13 @@ def test_ctc_loss(reduction):
 
     def of(F, x, t, inputs, sizes):
         return F.ctc_loss(x.log_softmax(2), t, inputs, sizes, reduction=reduction)
-    agree(of, logits, labels, np.array([6, 5, 4]), np.array([3, 2, 0]))
-    agree(of, logits, np.array([1, 2, 2, 3, 1]), np.array([6, 5, 4]), np.array([3, 2, 0]))
-    agree(lambda F, x, t: F.ctc_loss(x.log_softmax(2), t, (6, 5, 2), (3, 2, 3), zero_infinity=True,
-                                     reduction=reduction), logits, labels)
-    agree(lambda F, x, t: F.ctc_loss(x.log_softmax(1), t, (6,), (3,), reduction=reduction),
-          logits[:, 0], labels[0], differentiable=False)
+    assert_agree(of, logits, labels, np.array([6, 5, 4]), np.array([3, 2, 0]))
+    assert_agree(of, logits, np.array([1, 2, 2, 3, 1]), np.array([6, 5, 4]), np.array([3, 2, 0]))
+    assert_agree(lambda F, x,
+                 t: F.ctc_loss(x.log_softmax(2), t, (6, 5, 2), (3, 2, 3), zero_infinity=True,
+                                            reduction=reduction), logits, labels)
+    assert_agree(lambda F, x, t: F.ctc_loss(x.log_softmax(1), t, (6,), (3,), reduction=reduction),
+                 logits[:, 0], labels[0], differentiable=False)
 
 
 # ---- convolutions --------------------------------------------------------------------------------
@@ -401,18 +413,20 @@ CONVOLUTIONS = [
 @pytest.mark.parametrize("name, shape, weight, options", CONVOLUTIONS, ids=repr)
 def test_convolutions(name, shape, weight, options):
     outs = weight[1] * options.get("groups", 1) if "transpose" in name else weight[0]
-    agree(lambda F, x, w, b: getattr(F, name)(x, w, b, **options), real(*shape), real(*weight),
-          real(outs), dtypes=("float32", "float64"))
+    assert_agree(lambda F, x, w, b: getattr(F, name)(x, w, b, **options), real(*shape),
+                 real(*weight),
+                 real(outs), dtypes=("float32", "float64"))
 
 
 def test_convolutions_refuse_what_pytorch_refuses():
     x, w = real(1, 2, 4, 4), real(3, 2, 3, 3)
-    both_refuse(lambda F, x, w: F.conv2d(x, w), real(1, 3, 4, 4), w)
-    both_refuse(lambda F, x, w: F.conv2d(x, w, stride=0), x, w)
-    both_refuse(lambda F, x, w: F.conv2d(x, w, padding=-1), x, w)
-    both_refuse(lambda F, x, w: F.conv2d(x, w, padding="same", stride=2), x, w)
-    both_refuse(lambda F, x, w: F.conv2d(x, w), real(1, 2, 2, 2), w)
-    both_refuse(lambda F, x, w: F.conv_transpose2d(x, w, output_padding=1), x, real(2, 3, 3, 3))
+    assert_both_refuse(lambda F, x, w: F.conv2d(x, w), real(1, 3, 4, 4), w)
+    assert_both_refuse(lambda F, x, w: F.conv2d(x, w, stride=0), x, w)
+    assert_both_refuse(lambda F, x, w: F.conv2d(x, w, padding=-1), x, w)
+    assert_both_refuse(lambda F, x, w: F.conv2d(x, w, padding="same", stride=2), x, w)
+    assert_both_refuse(lambda F, x, w: F.conv2d(x, w), real(1, 2, 2, 2), w)
+    assert_both_refuse(lambda F, x, w: F.conv_transpose2d(x, w, output_padding=1), x,
+                       real(2, 3, 3, 3))
 
 
 # ---- pools ---------------------------------------------------------------------------------------
@@ -435,33 +449,34 @@ POOLS = [
 
 @pytest.mark.parametrize("name, shape, args, options", POOLS, ids=repr)
 def test_pools(name, shape, args, options):
-    agree(lambda F, x: getattr(F, name)(x, *args, **options), real(*shape))
+    assert_agree(lambda F, x: getattr(F, name)(x, *args, **options), real(*shape))
     if name.startswith("max"):
-        agree(lambda F, x: getattr(F, name)(x.round(), *args, **options, return_indices=True),
-              real(*shape), differentiable=False)
+        assert_agree(lambda F,
+                     x: getattr(F, name)(x.round(), *args, **options, return_indices=True),
+                     real(*shape), differentiable=False)
 
 
 def test_pools_of_nan_and_infinities():
     x = np.array([[[1.0, np.nan, 3.0, 4.0, -np.inf, -np.inf, np.inf, np.nan, np.nan, 2.0]]])
-    agree(lambda F, x: F.max_pool1d(x, 2, return_indices=True), x, differentiable=False)
-    agree(lambda F, x: F.max_pool1d(x, 3, 1, return_indices=True), x, differentiable=False)
+    assert_agree(lambda F, x: F.max_pool1d(x, 2, return_indices=True), x, differentiable=False)
+    assert_agree(lambda F, x: F.max_pool1d(x, 3, 1, return_indices=True), x, differentiable=False)
 
 
 def test_back_from_maxima():
     def there_and_back(F, x, n, **options):
         y, places = getattr(F, f"max_pool{n}d")(x, 2, return_indices=True)
         return getattr(F, f"max_unpool{n}d")(y, places, 2, **options)
-    agree(lambda F, x: there_and_back(F, x, 1), real(2, 3, 8))
-    agree(lambda F, x: there_and_back(F, x, 2, output_size=(2, 3, 5, 7)), real(2, 3, 5, 7))
-    agree(lambda F, x: there_and_back(F, x, 3), real(1, 2, 4, 2, 4))
-    both_refuse(lambda F, x, i: F.max_unpool1d(x, i, 2), real(1, 1, 2), np.array([[[0, 9]]]))
+    assert_agree(lambda F, x: there_and_back(F, x, 1), real(2, 3, 8))
+    assert_agree(lambda F, x: there_and_back(F, x, 2, output_size=(2, 3, 5, 7)), real(2, 3, 5, 7))
+    assert_agree(lambda F, x: there_and_back(F, x, 3), real(1, 2, 4, 2, 4))
+    assert_both_refuse(lambda F, x, i: F.max_unpool1d(x, i, 2), real(1, 1, 2), np.array([[[0, 9]]]))
 
 
 def test_pools_refuse_what_pytorch_refuses():
     for name in ("max_pool2d", "avg_pool2d"):
         for args in ((9,), (2, 1, 2), ((1, 2, 3),)):
-            both_refuse(lambda F, x, args=args, name=name: getattr(F, name)(x, *args),
-                        real(1, 1, 4, 4))
+            assert_both_refuse(lambda F, x, args=args, name=name: getattr(F, name)(x, *args),
+                               real(1, 1, 4, 4))
 
 
 def test_examples_have_their_own_maxima():

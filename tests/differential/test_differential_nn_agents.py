@@ -5,7 +5,7 @@ from collections import Counter, deque, namedtuple
 
 import numpy as np
 import pytest
-from training import Scripts, same_losses, draw, start
+from training import Scripts, assert_same_losses, draw, start
 
 torch = pytest.importorskip("torch")
 script = Scripts()
@@ -491,4 +491,4 @@ def experts(torch):
 
 @pytest.mark.parametrize("script", script, ids=lambda script: script.__name__)
 def test_a_script_reaches_the_same_losses(script):
-    same_losses(script, torch)
+    assert_same_losses(script, torch)

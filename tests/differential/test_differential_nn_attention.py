@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from test_differential_nn_recurrent import arrays, same_runs, equal, run
+from test_differential_nn_recurrent import arrays, assert_same_runs, equal, run
 
 import tensorlib as tl
 from tensorlib import nn
@@ -70,7 +70,7 @@ def test_attention(made, how):
     q, k, v = arrays(2, *((n, B, size) for n, size in zip((L, S, S), sizes)))
     if made.get("batch_first"):
         q, k, v = (x.swapaxes(0, 1) for x in (q, k, v))
-    same_runs(*pair("MultiheadAttention", E, H, **made), call_of(how, S), q, k, v)
+    assert_same_runs(*pair("MultiheadAttention", E, H, **made), call_of(how, S), q, k, v)
 
 
 @pytest.mark.parametrize("how", CALLED)
@@ -78,8 +78,9 @@ def test_attention_to_itself(how):
     """One tensor as query, key and value, and one as key and value."""
     q, k = arrays(3, (L, B, E), (S, B, E))
     call, other = call_of(how, L), call_of(how, S)
-    same_runs(*pair("MultiheadAttention", E, H), lambda lib, m, x: call(lib, m, x, x, x), q)
-    same_runs(*pair("MultiheadAttention", E, H), lambda lib, m, x, y: other(lib, m, x, y, y), q, k)
+    assert_same_runs(*pair("MultiheadAttention", E, H), lambda lib, m, x: call(lib, m, x, x, x), q)
+    assert_same_runs(*pair("MultiheadAttention", E, H), lambda lib, m, x, y: other(lib, m, x, y, y),
+                     q, k)
 
 
 def test_attention_without_a_batch():
@@ -87,7 +88,7 @@ def test_attention_without_a_batch():
 
     def call(lib, module, q, k):
         return module(q, k, k, key_padding_mask=lib.tensor([False, True, False, False, True]))
-    same_runs(*pair("MultiheadAttention", E, H), call, q, k)
+    assert_same_runs(*pair("MultiheadAttention", E, H), call, q, k)
 
 
 def test_static_keys_and_values():
@@ -128,8 +129,8 @@ def test_layers(options):
         mask = lib.nn.Transformer.generate_square_subsequent_mask(L, dtype=lib.float64)
         return (module(x, memory), module(x, memory, mask, tgt_is_causal=True),
                 module(x, memory, mask, memory_key_padding_mask=lib.tensor(padding)))
-    same_runs(*pair("TransformerEncoderLayer", E, H, **of_layer(options)), encode, x)
-    same_runs(*pair("TransformerDecoderLayer", E, H, **of_layer(options)), decode, x, memory)
+    assert_same_runs(*pair("TransformerEncoderLayer", E, H, **of_layer(options)), encode, x)
+    assert_same_runs(*pair("TransformerDecoderLayer", E, H, **of_layer(options)), decode, x, memory)
 
 
 @pytest.mark.parametrize("options", LAYERS, ids=repr)
@@ -144,10 +145,10 @@ def test_transformers(options):
         return (module(source, target),
                 module(source, target, tgt_mask=mask, src_key_padding_mask=hidden,
                        memory_key_padding_mask=hidden))
-    same_runs(*pair("Transformer", E, H, 2, 2, **of_layer(options)), call, source, target)
+    assert_same_runs(*pair("Transformer", E, H, 2, 2, **of_layer(options)), call, source, target)
     alone = [x[0] if options.get("batch_first") else x[:, 0] for x in (source, target)]
-    same_runs(*pair("Transformer", E, H, 1, 1, **of_layer(options)),
-              lambda lib, module, *xs: module(*xs), *alone)
+    assert_same_runs(*pair("Transformer", E, H, 1, 1, **of_layer(options)),
+                     lambda lib, module, *xs: module(*xs), *alone)
 
 
 def test_an_encoder_and_a_decoder():
@@ -160,7 +161,7 @@ def test_an_encoder_and_a_decoder():
                 layer, 2, lib.nn.LayerNorm(E, dtype=lib.float64)))
         ours, theirs = made
         converted(theirs, ours)
-        same_runs(ours, theirs, lambda lib, module, *xs: module(*xs), *given)
+        assert_same_runs(ours, theirs, lambda lib, module, *xs: module(*xs), *given)
 
 
 # ---- bad input -----------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from training import Scripts, same_losses, curve, digits, draw, start
+from training import Scripts, assert_same_losses, curve, digits, draw, start
 
 torch = pytest.importorskip("torch")
 script = Scripts()
@@ -395,4 +395,4 @@ def wasserstein(torch):
 
 @pytest.mark.parametrize("script", script, ids=lambda script: script.__name__)
 def test_a_script_reaches_the_same_losses(script):
-    same_losses(script, torch)
+    assert_same_losses(script, torch)

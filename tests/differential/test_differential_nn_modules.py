@@ -221,7 +221,7 @@ def ran(L, module, arrays, weights):
             [None if g is None else g.numpy() for g in gradients])
 
 
-def same_runs(mine, theirs, arrays, rounds=2):
+def assert_same_runs(mine, theirs, arrays, rounds=2):
     """Both modules give the same, again and again, and change alike."""
     for i in range(rounds):
         results = [ran(L, module, arrays, lambda shape: np.random.default_rng([i, *shape]).uniform(
@@ -244,8 +244,8 @@ def test_a_module(text, arrays):
     assert [(name, tuple(p.shape)) for name, p in mine.named_parameters()] == [
         (name, tuple(p.shape)) for name, p in theirs.named_parameters()]
     carried_over(mine, theirs)
-    same_runs(mine, theirs, arrays)
-    same_runs(mine.eval(), theirs.eval(), arrays, rounds=1)
+    assert_same_runs(mine, theirs, arrays)
+    assert_same_runs(mine.eval(), theirs.eval(), arrays, rounds=1)
 
 
 @pytest.mark.parametrize("text, array", LAZY, ids=[case[0] for case in LAZY])
@@ -257,7 +257,7 @@ def test_a_lazy_module(text, array):
     assert repr(mine) == repr(theirs)
     assert type(mine).__name__ == type(theirs).__name__ == text.removeprefix("Lazy").split("(")[0]
     carried_over(mine, theirs)
-    same_runs(mine, theirs, [array])
+    assert_same_runs(mine, theirs, [array])
 
 
 @pytest.mark.parametrize("name, options, arrays", WEIGHTED, ids=[case[0] for case in WEIGHTED])
@@ -265,7 +265,7 @@ def test_a_weighted_loss(name, options, arrays):
     mine, theirs = (getattr(L.nn, name)(**{
         key: tensor(L, value, "float64") for key, value in options.items()}) for L in (tl, torch))
     states_agree(mine, theirs)
-    same_runs(mine, theirs, arrays, rounds=1)
+    assert_same_runs(mine, theirs, arrays, rounds=1)
 
 
 def test_all_of_pytorchs_modules_are_here_and_tested():
@@ -293,7 +293,7 @@ def test_pools_of_drawn_windows(name, x, options):
     mine, theirs = (getattr(L.nn, name)(**options, _random_samples=tensor(L, drawn, "float64"))
                     for L in (tl, torch))
     assert repr(mine) == repr(theirs)
-    same_runs(mine, theirs, [x], rounds=1)
+    assert_same_runs(mine, theirs, [x], rounds=1)
 
 
 # those of PyTorch take anything, and look at it later

@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from training import Scripts, same_losses, curve, digits, small_net, start
+from training import Scripts, assert_same_losses, curve, digits, small_net, start
 
 torch = pytest.importorskip("torch")
 script = Scripts()
@@ -193,4 +193,4 @@ def recomputed(torch):
 
 @pytest.mark.parametrize("script", script, ids=lambda script: script.__name__)
 def test_a_script_reaches_the_same_losses(script):
-    same_losses(script, torch)
+    assert_same_losses(script, torch)

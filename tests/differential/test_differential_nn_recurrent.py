@@ -67,7 +67,7 @@ def run(lib, call, *given):
     return out, [x.grad for x in tensors]
 
 
-def same_runs(ours, theirs, call, *given):
+def assert_same_runs(ours, theirs, call, *given):
     """Both modules have the same results and gradients, of inputs and of parameters."""
     found, grads = run(tl, lambda *xs: call(tl, ours, *xs), *given)
     wanted, their_grads = run(torch, lambda *xs: call(torch, theirs, *xs), *given)
@@ -91,11 +91,11 @@ def with_states(name):
 @pytest.mark.parametrize("name, options", CASES, ids=repr)
 def test_layers(name, options):
     x, alone = arrays(1, (5, 2, 3), (5, 3))
-    same_runs(*pair(name, 3, 4, **options), lambda lib, module, x: module(x), x)
+    assert_same_runs(*pair(name, 3, 4, **options), lambda lib, module, x: module(x), x)
     states = states_of(name, options, (5 if options.get("batch_first") else 2,))
-    same_runs(*pair(name, 3, 4, **options), with_states(name), x, *states)
-    same_runs(*pair(name, 3, 4, **options), with_states(name), alone,
-              *states_of(name, options, ()))
+    assert_same_runs(*pair(name, 3, 4, **options), with_states(name), x, *states)
+    assert_same_runs(*pair(name, 3, 4, **options), with_states(name), alone,
+                     *states_of(name, options, ()))
 
 
 @pytest.mark.parametrize("name, options", CASES, ids=repr)
@@ -108,8 +108,8 @@ def test_layers_on_packed_sequences(name, options):
         packed = rnn.pack_padded_sequence(x, [2, 5, 1], first, enforce_sorted=False)
         out, last = with_states(name)(lib, module, packed, *states) if states else module(packed)
         return *rnn.pad_packed_sequence(out, first, padding_value=-1.0), last
-    same_runs(*pair(name, 3, 4, **options), call, x)
-    same_runs(*pair(name, 3, 4, **options), call, x, *states_of(name, options, (3,)))
+    assert_same_runs(*pair(name, 3, 4, **options), call, x)
+    assert_same_runs(*pair(name, 3, 4, **options), call, x, *states_of(name, options, (3,)))
 
 
 @pytest.mark.parametrize("name, options", [
@@ -123,9 +123,9 @@ def test_cells(name, options):
         if not states:
             return module(x)
         return module(x, states if name == "LSTMCell" else states[0])
-    same_runs(*pair(name, 3, 4, **options), call, x)
-    same_runs(*pair(name, 3, 4, **options), call, x, *states)
-    same_runs(*pair(name, 3, 4, **options), call, alone, *(h[0] for h in states))
+    assert_same_runs(*pair(name, 3, 4, **options), call, x)
+    assert_same_runs(*pair(name, 3, 4, **options), call, x, *states)
+    assert_same_runs(*pair(name, 3, 4, **options), call, alone, *(h[0] for h in states))
 
 
 @pytest.mark.parametrize("name", ["lstm", "gru", "rnn_tanh", "rnn_relu"])
@@ -167,14 +167,15 @@ def test_second_derivatives():
 
 def test_dropout_lies_between_layers():
     ours, theirs = pair("GRU", 3, 4, num_layers=2, dropout=1.0)
-    same_runs(ours, theirs, lambda lib, module, x: module(x), *arrays(7, (4, 2, 3)))
+    assert_same_runs(ours, theirs, lambda lib, module, x: module(x), *arrays(7, (4, 2, 3)))
     ours, theirs = pair("GRU", 3, 4, num_layers=2, dropout=0.5)
-    same_runs(ours.eval(), theirs.eval(), lambda lib, module, x: module(x), *arrays(7, (4, 2, 3)))
+    assert_same_runs(ours.eval(), theirs.eval(), lambda lib, module, x: module(x),
+                     *arrays(7, (4, 2, 3)))
 
 
 def test_what_is_left_of_no_examples():
     for name in ("LSTM", "GRU"):
-        same_runs(*pair(name, 3, 4), lambda lib, module, x: module(x), np.zeros((5, 0, 3)))
+        assert_same_runs(*pair(name, 3, 4), lambda lib, module, x: module(x), np.zeros((5, 0, 3)))
 
 
 # ---- sequences -----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ what is drawn while they run is drawn by NumPy.
 
 import numpy as np
 import pytest
-from training import Scripts, same_losses, digits, draw, start
+from training import Scripts, assert_same_losses, digits, draw, start
 
 
 torch = pytest.importorskip("torch")
@@ -378,4 +378,4 @@ def graph_convolution(torch):
 
 @pytest.mark.parametrize("script", script, ids=lambda script: script.__name__)
 def test_a_script_reaches_the_same_losses(script):
-    same_losses(script, torch)
+    assert_same_losses(script, torch)

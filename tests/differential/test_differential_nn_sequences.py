@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from training import Scripts, same_losses, draw, start
+from training import Scripts, assert_same_losses, draw, start
 
 torch = pytest.importorskip("torch")
 script = Scripts()
@@ -373,4 +373,4 @@ def causal_convolutions(torch):
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 @pytest.mark.parametrize("script", script, ids=lambda script: script.__name__)
 def test_a_script_reaches_the_same_losses(script):
-    same_losses(script, torch)
+    assert_same_losses(script, torch)

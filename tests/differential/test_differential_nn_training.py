@@ -9,7 +9,7 @@ import io
 
 import numpy as np
 import pytest
-from training import Scripts, same_losses, curve, digits, draw, small_net, start
+from training import Scripts, assert_same_losses, curve, digits, draw, small_net, start
 
 
 torch = pytest.importorskip("torch")
@@ -350,4 +350,4 @@ def distilled(torch):
 
 @pytest.mark.parametrize("script", script, ids=lambda script: script.__name__)
 def test_a_script_reaches_the_same_losses(script):
-    same_losses(script, torch)
+    assert_same_losses(script, torch)

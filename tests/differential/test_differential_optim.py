@@ -341,7 +341,7 @@ def test_averaged_models(options):
 
 # ---- errors --------------------------------------------------------------------------------------
 
-def both_refuse(call):
+def assert_both_refuse(call):
     """Both libraries refuse a call, with errors of which one type is the other's."""
     errors = []
     for L in BOTH:
@@ -357,7 +357,7 @@ def both_refuse(call):
     lambda L: [{"params": {L.ones(2)}}], lambda L: [("a", L.ones(2)), L.ones(2)], lambda L: [{}],
     lambda L: 3, lambda L: None])
 def test_parameters_that_are_refused(params):
-    both_refuse(lambda L: L.optim.Adam(params(L)))
+    assert_both_refuse(lambda L: L.optim.Adam(params(L)))
 
 
 @pytest.mark.parametrize("name, options", [
@@ -366,7 +366,8 @@ def test_parameters_that_are_refused(params):
     ("Adadelta", {"rho": 2}), ("Adafactor", {"d": 0}), ("Muon", {"momentum": -1}),
     ("Adam", {"lr": "fast"}), ("Adam", {"momentum": 0.9})])
 def test_options_that_are_refused(name, options):
-    both_refuse(lambda L: getattr(L.optim, name)([L.ones(2, 2, requires_grad=True)], **options))
+    assert_both_refuse(lambda L: getattr(L.optim, name)([L.ones(2, 2, requires_grad=True)],
+                                                        **options))
 
 
 # ---- whole scripts, in the manner of tutorials ---------------------------------------------------

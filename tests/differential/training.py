@@ -20,7 +20,7 @@ class Scripts(list):
         return function
 
 
-def same_losses(script, torch):
+def assert_same_losses(script, torch):
     """A script has the losses that it has in PyTorch."""
     mine, theirs = script(tl), script(torch)
     assert len(mine) > 5 and np.isfinite(mine).all() and mine[0] != mine[-1]

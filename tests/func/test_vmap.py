@@ -55,7 +55,7 @@ def looped(f, *args, in_dims=None):
     return [tl.stack(column) for column in zip(*rows)]
 
 
-def equals_loop(f, *args, in_dims=0):
+def assert_equals_loop(f, *args, in_dims=0):
     """`vmap` of a function gives what a loop over the examples gives, without a warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -100,19 +100,19 @@ def batched_samples(op):
 @for_each(TESTED)
 def test_every_operation_equals_a_loop(name):
     for call, batches in batched_samples(registry[name]):
-        equals_loop(call, *batches)
+        assert_equals_loop(call, *batches)
         for shared in range(len(batches)):              # each argument in turn one for all
             if len(batches) > 1:
                 dims = tuple(None if i == shared else 0 for i in range(len(batches)))
                 given = [x[0] if i == shared else x for i, x in enumerate(batches)]
-                equals_loop(call, *given, in_dims=dims)
+                assert_equals_loop(call, *given, in_dims=dims)
 
 
 @pytest.mark.parametrize("name", ["mul", "sum", "matmul", "softmax", "cat", "reshape", "max"])
 def test_nested_twice(name):
     for call, batches in batched_samples(registry[name]):
         twice = [tl.stack([x, x * 2]) for x in batches]
-        equals_loop(lambda *xs, call=call: vmap(call)(*xs), *twice)
+        assert_equals_loop(lambda *xs, call=call: vmap(call)(*xs), *twice)
 
 
 KEYS = [0, -1, slice(1, None), None, ..., (..., 0), (0, ..., None), [1, 0], ([0, 1], [1, 2]),
@@ -122,7 +122,7 @@ KEYS = [0, -1, slice(1, None), None, ..., (..., 0), (0, ..., None), [1, 0], ([0,
 
 @pytest.mark.parametrize("key", KEYS, ids=repr)
 def test_indexing(key):
-    equals_loop(lambda x: x[key], random(4, 2, 3, 2))
+    assert_equals_loop(lambda x: x[key], random(4, 2, 3, 2))
 
 
 @each("key", [
@@ -135,14 +135,14 @@ def test_positions_that_differ_between_examples(key, dims, shape):
     x = random(*(() if dims[0] is None else (4,)), 2, 2, 2)
     sizes = shape if dims[1] is None else (4, *shape)
     i = tl.tensor(np.random.default_rng(1).integers(0, 2, sizes))
-    equals_loop(lambda x, i: x[key(i)], x, i, in_dims=dims)
+    assert_equals_loop(lambda x, i: x[key(i)], x, i, in_dims=dims)
 
 
 def test_gather_and_its_kin():
     x, i = random(4, 3, 2), tl.tensor(np.random.default_rng(1).integers(0, 2, (4, 3, 2)))
-    equals_loop(lambda x, i: x.gather(1, i), x, i)
-    equals_loop(lambda x, i: x.index_select(0, i[:, 0]), x, i)
-    equals_loop(lambda x, i: tl.masked_fill(x, i > 0, 7.0), x, i)
+    assert_equals_loop(lambda x, i: x.gather(1, i), x, i)
+    assert_equals_loop(lambda x, i: x.index_select(0, i[:, 0]), x, i)
+    assert_equals_loop(lambda x, i: tl.masked_fill(x, i > 0, 7.0), x, i)
 
 
 @pytest.mark.parametrize("x, places", [(2.0, 0), (2.0, [0, -1]), ([1.0, 2.0, 3.0], -1),
@@ -151,8 +151,8 @@ def test_gradients_of_gather_with_a_tensor_or_an_index_without_dims(x, places):
     def slope(g, i):
         return vjp(lambda x: x.gather(0, i), x)[1](g)[0]
     x, i = tl.tensor(x), tl.tensor(places)
-    equals_loop(slope, random(4, *i.shape).float(), i, in_dims=(0, None))
-    equals_loop(slope, random(4, *i.shape).float(), tl.stack([i] * 4))
+    assert_equals_loop(slope, random(4, *i.shape).float(), i, in_dims=(0, None))
+    assert_equals_loop(slope, random(4, *i.shape).float(), tl.stack([i] * 4))
 
 
 @each("f", [
@@ -166,7 +166,7 @@ def test_gradients_of_gather_with_a_tensor_or_an_index_without_dims(x, places):
     lambda x: random(2, 3) * x, lambda x: random(3) - x, lambda x: 3 > x, lambda x: x.size(0) * x,
 ], ids=range(23))
 def test_operators_methods_and_composites(f):
-    equals_loop(lambda x: tuple(r) if isinstance(r := f(x), tuple) else r, random(4, 2, 3))
+    assert_equals_loop(lambda x: tuple(r) if isinstance(r := f(x), tuple) else r, random(4, 2, 3))
 
 
 @each("f", [
@@ -186,14 +186,15 @@ def test_operators_methods_and_composites(f):
     lambda w, x: x.clone().add_(w), lambda w, x: tl.inner(w, x), lambda w, x: x.std(),
 ], ids=range(32))
 def test_shared_tensors_beside_examples(f):
-    equals_loop(f, random(3, 3), random(4, 3, 3, seed=1), in_dims=(None, 0))
+    assert_equals_loop(f, random(3, 3), random(4, 3, 3, seed=1), in_dims=(None, 0))
 
 
 def test_dtypes_promote_as_they_do_for_one_example():
-    equals_loop(lambda a, b: a + b, tl.ones(4, 3), tl.ones(4, dtype=tl.float64))
-    equals_loop(lambda a, b: a + b, tl.ones(4), tl.ones(4, dtype=tl.float64))
-    equals_loop(lambda a, b: a * b, tl.ones(4), tl.tensor(2.0, dtype=tl.float64), in_dims=(0, None))
-    equals_loop(lambda a: a * 2.5, tl.ones(4, dtype=tl.int32))
+    assert_equals_loop(lambda a, b: a + b, tl.ones(4, 3), tl.ones(4, dtype=tl.float64))
+    assert_equals_loop(lambda a, b: a + b, tl.ones(4), tl.ones(4, dtype=tl.float64))
+    assert_equals_loop(lambda a, b: a * b, tl.ones(4), tl.tensor(2.0, dtype=tl.float64),
+                       in_dims=(0, None))
+    assert_equals_loop(lambda a: a * 2.5, tl.ones(4, dtype=tl.int32))
 
 
 # ---- dims and containers -------------------------------------------------------------------------
@@ -208,7 +209,7 @@ def test_asarray_of_an_example_takes_a_dtype_and_copies():
 
 def test_in_dims_and_out_dims():
     x, y = random(3, 4), random(5, 3)
-    equals_loop(lambda a, b: a * b.sum(), x, y, in_dims=(1, None))
+    assert_equals_loop(lambda a, b: a * b.sum(), x, y, in_dims=(1, None))
     out = vmap(tl.mul, (0, None), 1)(x, random(4))
     assert out.shape == (4, 3)
     a, b = vmap(lambda x: (x, x.sum()), out_dims=(1, 0))(x)
@@ -270,7 +271,7 @@ def test_gradients_of_each_example_in_containers():
     lambda f: grad(lambda x: grad(lambda y: f(y).sum())(x).prod()),
     lambda f: func.elementwise_grad(f)])
 def test_derivatives_inside(transform):
-    equals_loop(transform(lambda x: (x * x.sum()).sin()), random(4, 3))
+    assert_equals_loop(transform(lambda x: (x * x.sum()).sin()), random(4, 3))
 
 
 def test_derivatives_inside_of_two():
@@ -309,7 +310,7 @@ def test_in_place_on_an_example():
         return y
     xs = random(4, 3)
     kept = xs.clone()
-    equals_loop(f, xs)
+    assert_equals_loop(f, xs)
     assert_close(xs, kept)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from test_vmap import equals_loop
+from test_vmap import assert_equals_loop
 
 import tensorlib as tl
 from tensorlib.func import grad, vmap
@@ -52,7 +52,7 @@ def run(steps):
 @given(arguments(), programs)
 def test_programs_equal_the_loop(given, steps):
     tensors, dims, _ = given
-    equals_loop(run(steps), *tensors, in_dims=dims)
+    assert_equals_loop(run(steps), *tensors, in_dims=dims)
 
 
 @given(arguments(), programs, st.data())
@@ -66,7 +66,8 @@ def test_out_dims(given, steps, data):
 @given(arguments(), programs)
 def test_gradients_of_each_example_equal_the_loop(given, steps):
     tensors, dims, _ = given
-    equals_loop(grad(lambda x, y: run(steps)(x, y).sin().sum(), (0, 1)), *tensors, in_dims=dims)
+    assert_equals_loop(grad(lambda x, y: run(steps)(x, y).sin().sum(), (0, 1)), *tensors,
+                       in_dims=dims)
 
 
 @given(arguments(), programs)

@@ -5,7 +5,7 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
-from test_vmap import equals_loop, random
+from test_vmap import assert_equals_loop, random
 
 import tensorlib as tl
 from tensorlib.func import grad, vmap
@@ -60,7 +60,7 @@ def assignment(key, value):
     (lambda y, v, i, j: v.sum() > 0, lambda y, v, i, j: y),
 ], ids=range(25))
 def test_assignment(key, value):
-    equals_loop(assignment(key, value), X, Y, V, PLACES, J)
+    assert_equals_loop(assignment(key, value), X, Y, V, PLACES, J)
 
 
 @pytest.mark.parametrize("write", [
@@ -72,7 +72,7 @@ def test_assignment(key, value):
     lambda x, y, v, i, j: x.diagonal().copy_(v[:2]), lambda x, y, v, i, j: x.view(-1)[1:3].exp_(),
 ], ids=range(11))
 def test_in_place(write):
-    equals_loop(after(write), X, Y, V, PLACES, J)
+    assert_equals_loop(after(write), X, Y, V, PLACES, J)
 
 
 @pytest.mark.parametrize("make", [
@@ -85,8 +85,8 @@ def test_what_is_made_of_an_example_can_be_written(make):
         z += x
         z[0] = x[1]
         return z
-    equals_loop(f, X)
-    equals_loop(lambda x: vmap(f)(x), random(3, 4, 2, 3))
+    assert_equals_loop(f, X)
+    assert_equals_loop(lambda x: vmap(f)(x), random(3, 4, 2, 3))
 
 
 SCATTERED = {
@@ -109,13 +109,13 @@ def test_scattering_along_a_dim(name, dims):
         rng.integers(0, top, (4, *index)))
     given = x, tl.tensor(np.array(i)), random(4, *source, seed=1)
     function = getattr(tl, name.split()[0])
-    equals_loop(lambda x, i, s: function(x, dim, i, s),
-                *[y[0] if d is None else y for y, d in zip(given, dims)], in_dims=dims)
+    assert_equals_loop(lambda x, i, s: function(x, dim, i, s),
+                       *[y[0] if d is None else y for y, d in zip(given, dims)], in_dims=dims)
     if dims[0] == 0:
-        equals_loop(lambda x, i, s: getattr(x.clone(), function.__name__ + "_")(dim, i, s),
-                    *[y[0] if d is None else y for y, d in zip(given, dims)], in_dims=dims)
-        equals_loop(grad(lambda x, i, s: function(x.exp(), dim, i, s).sin().sum(), 0),
-                    *[y[0] if d is None else y for y, d in zip(given, dims)], in_dims=dims)
+        assert_equals_loop(lambda x, i, s: getattr(x.clone(), function.__name__ + "_")(dim, i, s),
+                           *[y[0] if d is None else y for y, d in zip(given, dims)], in_dims=dims)
+        assert_equals_loop(grad(lambda x, i, s: function(x.exp(), dim, i, s).sin().sum(), 0),
+                           *[y[0] if d is None else y for y, d in zip(given, dims)], in_dims=dims)
 
 
 @pytest.mark.parametrize("value", [2.0, None])
@@ -125,7 +125,7 @@ def test_index_fill(value, dims):
         return x.index_fill(1, i, v if value is None else value)
     given = random(4, 3, 2), J.unsqueeze(1), V[:, 0]
     given = [y[0] if d is None else y for y, d in zip(given, dims)]
-    equals_loop(f, *given, in_dims=dims)
+    assert_equals_loop(f, *given, in_dims=dims)
 
 
 @given(st.data())
@@ -158,7 +158,7 @@ def test_any_positions_and_dims(data):
 
     moved = x.movedim(0, batch)
     for f in (read, write):
-        equals_loop(f, moved, *picks, in_dims=(batch, *dims))
+        assert_equals_loop(f, moved, *picks, in_dims=(batch, *dims))
 
 
 def test_gradients_of_examples_that_are_written():
@@ -168,8 +168,8 @@ def test_gradients_of_examples_that_are_written():
         x[y > 0] = x.sum()
         x[:, i[:1]] *= 2
         return x.sin().sum()
-    equals_loop(grad(loss, 0), X, Y, V, PLACES, J)
-    equals_loop(grad(loss, 2), X, Y, V, PLACES, J)
+    assert_equals_loop(grad(loss, 0), X, Y, V, PLACES, J)
+    assert_equals_loop(grad(loss, 2), X, Y, V, PLACES, J)
 
 
 @pytest.mark.parametrize("call, error, message", [
