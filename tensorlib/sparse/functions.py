@@ -4,7 +4,8 @@ from numbers import Number
 from typing import Any
 
 from tensorlib import (
-    Tensor, arange, cat, full, int64, is_grad_enabled, repeat_interleave, searchsorted, zeros,
+    Tensor, arange, cat, full, int64, is_grad_enabled, promote_types,
+    repeat_interleave, searchsorted, zeros,
 )
 from tensorlib._core.products.sparse import merged_places
 from tensorlib.ops import registry
@@ -154,8 +155,7 @@ def union(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     a, b = a.coalesce(), b.coalesce()
     size, *places = merged_places(a.flat(), b.flat())
     indices = a._indices_.new_empty((a.sparse_dim(), size))
-    values = (a._values_.new_zeros(1) + b._values_.new_zeros(1)).new_zeros(
-        (size, *a._values_.shape[1:]))
+    values = zeros(size, *a._values_.shape[1:], dtype=promote_types(a.dtype, b.dtype))
     for x, at in zip((a, b), places):
         indices[:, at] = x._indices_
         values = values.index_add(0, at, x._values_.to(values.dtype))

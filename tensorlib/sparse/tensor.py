@@ -195,8 +195,12 @@ class SparseTensor(Tensor, dispatches=False):
     def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None):
         """The tensor in a layout: `sparse_coo` (by default), `sparse_csr` or `sparse_csc`.
 
-        Raises: RuntimeError for other layouts, and for those of matrices if it is none.
+        Raises: RuntimeError for other layouts, for those of matrices if it is none, and for
+        another number of sparse dims.
         """
+        if sparse_dim not in (None, self.sparse_dim()):
+            raise RuntimeError(f"to_sparse: a sparse tensor keeps its {self.sparse_dim()} sparse "
+                               f"dims, got {sparse_dim}")
         return tensorlib.sparse.compressed.in_layout(self, layout)
 
     def to_sparse_coo(self):

@@ -62,6 +62,9 @@ def test_layouts_are_brought_to_each_other(a, kind):
         a.to_sparse(layout=tl.sparse_bsr)
     with pytest.raises(RuntimeError, match="expected a sparse matrix"):
         tl.ones(2, 2, 2).to_sparse_csr()
+    assert a.to_sparse(2).layout is tl.sparse_coo
+    with pytest.raises(RuntimeError, match="keeps its 2 sparse dims, got 1"):
+        a.to_sparse(1)
 
 
 @pytest.mark.parametrize("dtype", [tl.int32, tl.int64])
@@ -137,6 +140,7 @@ def test_sums_and_products_of_matrices_with_other_positions(a, other):
     same(a * b, DENSE * y, a.layout)
     assert (a + b)._nnz() == 8 and (a * b)._nnz() == 2
     same(a + tl.zeros_like(a), DENSE, a.layout)
+    assert (a.float() + b).dtype is (b.float() + a).dtype is tl.float64
     with pytest.raises(RuntimeError, match="one shape"):
         a + b.t()
     with pytest.raises(RuntimeError, match="one shape"):
