@@ -3,6 +3,7 @@
 Forward mode and the functional transforms read the graph with these functions.
 """
 
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
 from tensorlib._core.base.storage cimport next_epoch
@@ -93,14 +94,21 @@ def are_as_saved(list roots, int64_t since, set changed):
     return True
 
 
-def saved_ids(list roots, int64_t since):
-    """The ids of the tensors that the nodes below `roots` hold, with repetitions."""
+def ids_of_held(list tensors, list roots, int64_t since):
+    """The ids of the tensors that the nodes below `roots` hold, with repetitions; and of the bases
+    of these and of `tensors`, once for each view."""
     cdef list found = []
+    cdef dict bases = {id(x): id((<Tensor>x).base_) for x in tensors}
+    cdef PyObject* saved
     cdef Node node
     cdef int i
     for node in nodes_below(roots, [], since, False)[0]:
         for i in range(0 if node.is_leaf or node.packs or node.released else node.n_saved):
-            found.append(<size_t>node.saved[i].tensor)
+            saved = node.saved[i].tensor
+            if saved != NULL:
+                found.append(<size_t>saved)
+                bases[<size_t>saved] = id((<Tensor>saved).base_)
+    found.extend(bases.values())
     return found
 
 

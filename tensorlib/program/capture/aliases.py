@@ -21,9 +21,12 @@ def make_constants_anew(block: Block, wanted: list[Any]) -> list[Any]:
     """The results of a block, after constants among them became calls that create them in each run,
     since the caller may write to a tensor that it gets."""
     anew: dict[Variable, Variable] = {}
-    for x in [x for x in block.variables.values() if x.fixed]:
-        exposed = lasting(block.ops, [x], others=False)
-        if any(type(y) is Variable and y in exposed for y in wanted):
+    asked = {x for x in wanted if type(x) is Variable}
+    constants = [x for x in block.variables.values() if x.fixed]
+    if asked.isdisjoint(lasting(block.ops, constants, others=False)):
+        return wanted
+    for x in constants:
+        if not asked.isdisjoint(lasting(block.ops, [x], others=False)):
             anew[x] = block.new_variable(x.name, x.shape, x.dtype, stop_gradient=True)
     if anew:
         made = [OpCall("clone", {"input": x}, (y,)) for x, y in anew.items()]

@@ -10,7 +10,7 @@ from typing import Any
 
 from tensorlib._core.graph.node import Node
 from tensorlib._core.graph.saved import Counted
-from tensorlib._core.sweep.graph_reader import saved_ids, was_made_since
+from tensorlib._core.sweep.graph_reader import ids_of_held, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.function import FunctionCtx
 from tensorlib.program.capture.results import things_in
@@ -68,10 +68,11 @@ def counts(things: list[Any]) -> list[int]:
 
 def holders(leaves: list[Any], grads: list[Any], since: int) -> dict[int, int]:
     """How many references to tensors the library and the result have, by the tensor's id."""
-    nodes = [x.grad_fn for x in leaves if isinstance(x, Tensor) and x.grad_fn is not None]
-    # in the result and its leaves; in `.grad`; in the graph of the result
+    tensors = [x for x in leaves if isinstance(x, Tensor)]
+    nodes = [x.grad_fn for x in tensors if x.grad_fn is not None]
+    # in the result and its leaves; in `.grad`; in the graph of the result, and as bases of views
     return Counter((*map(id, leaves), *map(id, leaves), *map(id, grads),
-                    *saved_ids(nodes, since)))
+                    *ids_of_held([*tensors, *grads], nodes, since)))
 
 
 def is_graph(holder: Any, allowed: set[int]) -> bool:
