@@ -6,6 +6,7 @@ from tensorlib.program.run.steps cimport Kind, Root, Step
 
 cdef class Machine:
     cdef list lies                   # the places of the outputs
+    cdef list from_fed               # which inputs the outputs are, or -1
     cdef readonly list beyond        # the inputs beyond which views reach, and how far
     cdef list constants, steps, roots, fed, fed_roots, outputs, puts, dropped, passing
     cdef dict root_of                # by the id of a storage in the rehearsal
@@ -20,9 +21,8 @@ cdef class Machine:
     cdef Root require(self, Tensor x)
     cdef int tiles(self, TileProgram tiles, list tensors, int dtype, Tensor out) except -1
     cdef Tensor formula(self, Rule rule, tuple values, Tensor g)
-    cdef int give_out(self, Root root, list given) except -1
+    cdef int give_out(self, Root root, set given) except -1
     cdef Step performed_from(self, Py_ssize_t i)
     cdef int open_arena(self) except -1
     cpdef bint fits(self, tuple given) except -1
     cpdef list run(self, tuple given, bint retries=*)
-    cdef Tensor output(self, Tensor x, tuple given)

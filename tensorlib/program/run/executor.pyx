@@ -336,8 +336,10 @@ cdef class Machine:
         cdef Root root
         cdef Tensor x
         cdef Step step
-        cdef list given = []
+        cdef set given = set()
+        cdef dict fed = {id(x): i for i, x in enumerate(self.fed)}
         self.outputs, self.passing = list(outputs), []
+        self.from_fed = [fed.get(id(x), -1) for x in outputs]
         for x in outputs:
             self.give_out(self.root(x), given)
         for step in [self.steps[place] for place in self.puts]:
@@ -371,12 +373,12 @@ cdef class Machine:
             if root.source not in (ARENA, GONE) and not root.lasts:
                 self.passing.append(root)
 
-    cdef int give_out(self, Root root, list given) except -1:
+    cdef int give_out(self, Root root, set given) except -1:
         """Records that a value is returned to the caller, who may change it."""
         root.last = len(self.steps)
         if root.source == ARENA:
             root.source = NEW
-        given.append(root)
+        given.add(root)
         return 0
 
     cdef Step performed_from(self, Py_ssize_t i):
@@ -440,7 +442,7 @@ cdef class Machine:
         another way, which fails as an eager call does."""
         cdef Root root
         cdef Step step
-        cdef Tensor x, y
+        cdef Tensor x
         cdef Py_ssize_t i, done = 0
         cdef bint grad = mode().grad
         if not self.fits(given):
@@ -472,7 +474,9 @@ cdef class Machine:
                 if step.dead is not None:
                     for root in step.dead:
                         root.take_back()
-            return [self.output(y, given) for y in self.outputs]
+            # an input itself, or a new tensor over the memory of a value
+            return [given[i] if i >= 0 else alias(y)
+                    for y, i in zip(self.outputs, self.from_fed)]
         except Exception:
             if retries and done < self.unchanging:
                 return None
@@ -482,14 +486,6 @@ cdef class Machine:
             for root in self.passing:
                 root.take_back()
             set_to(&self.busy, False)
-
-    cdef Tensor output(self, Tensor x, tuple given):
-        """The tensor to return for an output: an input, or a new one over the memory of a value."""
-        cdef Py_ssize_t i
-        for i in range(len(self.fed)):
-            if self.fed[i] is x:
-                return <Tensor>given[i]
-        return alias(x)
 
 
 cdef list with_root(list roots, Root root):
