@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from operator import attrgetter, index as as_int, itemgetter
 from typing import Any, Self, overload
 
@@ -27,7 +27,7 @@ class Row(Module):
 
     def _get_abs_string_index(self, idx: Any) -> str:
         """The name of the module at a position. Raises: IndexError, TypeError."""
-        return list(self._modules)[position(self, idx, "modules")]
+        return next(islice(self._modules, position(self, idx, "modules"), None))
 
     def take(self, modules: Iterable[Module]) -> None:
         """Replaces all modules by these, numbered from 0."""
@@ -162,6 +162,11 @@ class ModuleList(Row):
         if isinstance(idx, slice):
             return type(self)(list(self)[idx])
         return self._modules[self._get_abs_string_index(idx)]
+
+    def _get_abs_string_index(self, idx: Any) -> str:
+        """The name of the module at a position: its number, which needs no search."""
+        name = str(position(self, idx, "modules"))
+        return name if name in self._modules else super()._get_abs_string_index(idx)
 
     def insert(self, index: int, module: Module) -> None:
         """Inserts a module before the one at a position."""
@@ -410,11 +415,11 @@ class ParameterDict(Module):
 
 def position(container, idx, what):
     """A position from the start, of one from either end. Raises: IndexError, TypeError."""
-    number = as_int(idx)
-    if not -len(container) <= number < len(container):
+    number, count = as_int(idx), len(container)
+    if not -count <= number < count:
         raise IndexError(f"{type(container).__name__}: index {number} is out of range for "
-                         f"{len(container)} {what}")
-    return number % len(container)
+                         f"{count} {what}")
+    return number % count
 
 
 def learnt(value):
