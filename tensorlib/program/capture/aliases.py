@@ -13,21 +13,17 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.signatures import place_in_memory
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.model import Block, OpCall, Variable, place_of
-from tensorlib.program.passes.facts import lasting, with_inputs
+from tensorlib.program.passes.facts import sources, with_inputs
 from tensorlib.program.run.plan import Unplanned
 
 
 def make_constants_anew(block: Block, wanted: list[Any]) -> list[Any]:
     """The results of a block, after constants among them became calls that create them in each run,
     since the caller may write to a tensor that it gets."""
-    anew: dict[Variable, Variable] = {}
-    asked = {x for x in wanted if type(x) is Variable}
-    constants = [x for x in block.variables.values() if x.fixed]
-    if asked.isdisjoint(lasting(block.ops, constants, others=False)):
-        return wanted
-    for x in constants:
-        if not asked.isdisjoint(lasting(block.ops, [x], others=False)):
-            anew[x] = block.new_variable(x.name, x.shape, x.dtype, stop_gradient=True)
+    shown = sources(block.ops, [x for x in block.variables.values() if x.fixed])
+    exposed = {x for y in wanted if type(y) is Variable for x in shown.get(y, ())}
+    anew = {x: block.new_variable(x.name, x.shape, x.dtype, stop_gradient=True)
+            for x in list(block.variables.values()) if x in exposed}
     if anew:
         made = [OpCall("clone", {"input": x}, (y,)) for x, y in anew.items()]
         block.ops[:] = [*made, *(with_inputs(call, anew) for call in block.ops)]

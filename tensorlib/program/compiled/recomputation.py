@@ -19,7 +19,7 @@ from tensorlib.program.compiled.states import bits_of
 from tensorlib.program.guards.signatures import storage_of
 from tensorlib.program.ir.call_types import registered
 from tensorlib.program.ir.model import Block, OpCall, Variable
-from tensorlib.program.passes.facts import CONTROL, lasting
+from tensorlib.program.passes.facts import CONTROL, sources
 from tensorlib.program.run.running_control import run_control
 
 
@@ -33,13 +33,12 @@ class Writes:
 
     def __init__(self, calls: list[OpCall], given: list[Variable]):
         self.number = {id(call): i for i, call in enumerate(calls)}
-        over = [(i, set(call.writes())) for i, call in enumerate(calls) if call.in_place]
+        over = [(i, call.writes()) for i, call in enumerate(calls) if call.in_place]
+        shown = sources(calls, given) if over else {}
         self.places: dict[Variable, list[int]] = {}
-        for x in given if over else ():
-            views = lasting(calls, [x], others=False)
-            places = [i for i, written in over if not views.isdisjoint(written)]
-            if places:
-                self.places[x] = places
+        for i, written in over:
+            for x in {x for y in written for x in shown.get(y, ())}:
+                self.places.setdefault(x, []).append(i)
 
 
 Saved = dict[Variable, Any]

@@ -76,6 +76,7 @@ cdef class Links:
         cdef Node node, target
         cdef int64_t since
         cdef list found, kept, results
+        cdef dict sharing = {}
         cdef Kept payload
         cdef Py_ssize_t i, place
         cdef bint before = mode().grad
@@ -113,8 +114,7 @@ cdef class Links:
                 target.sequence = node.sequence - NUMBERS + <Py_ssize_t>self.ages[i] * APART + i
         for i in range(len(self.roots)):
             place = self.roots[i]
-            found[place] = outward(<Tensor?>found[place], given,
-                                   [found[<Py_ssize_t>k] for k in self.roots[:i]] if i else [])
+            found[place] = outward(<Tensor?>found[place], given, sharing)
             set_history(node, i, <Tensor>found[place])
         results = found[:self.n_outputs]
         for i in range(self.n_outputs):
@@ -134,15 +134,20 @@ cdef class Links:
         return sources
 
 
-cdef Tensor outward(Tensor x, tuple given, list before):
-    """A result, as a view if it shares memory with an input or with a result `before` it, so that
-    writes to it are noticed."""
+cdef Tensor outward(Tensor x, tuple given, dict results):
+    """A result, as a view if it shares memory with an input or with one of the `results` before it,
+    so that writes to it are noticed. These are kept by their memory."""
+    cdef list before = results.get(id(x.storage))
     for source in given:
         if isinstance(source, Tensor) and (<Tensor>source).storage is x.storage:
             return view_of_input(x, <Tensor>source)
+    if before is None:
+        results[id(x.storage)] = before = []
     for source in before:
-        if (<Tensor>source).storage is x.storage and do_meet(x, <Tensor>source):
-            return view_of_input(x, <Tensor>source)
+        if do_meet(x, <Tensor>source):
+            x = view_of_input(x, <Tensor>source)
+            break
+    before.append(x)
     return x
 
 

@@ -33,6 +33,9 @@ cdef class FunctionGuard(Guard):
 cdef class ValueGuard(Guard):
     cdef readonly object accessor, key, read
 
+cdef class LayoutGuard(ValueGuard):
+    pass
+
 cdef enum:
     SLOW, BY_VERSION, BY_CLASS
 

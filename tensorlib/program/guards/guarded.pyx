@@ -14,6 +14,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from libc.stdlib cimport calloc, free, realloc
 from tensorlib._core.base.locks cimport FREE_THREADED
+from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
 from tensorlib.program.guards.values cimport owned_object, in_class, is_same
 from tensorlib.program.guards.versions cimport forget, version_of
 
@@ -312,6 +313,28 @@ cdef class ValueGuard(Guard):
         except Exception:
             return False
         return is_still(self.read, now)
+
+
+def layout_of(x, key):
+    """The layout of a tensor and its place in a graph, which its methods may read."""
+    return tuple(x.shape), x.stride(), x.dtype, x.requires_grad, x.is_leaf
+
+
+cdef class LayoutGuard(ValueGuard):
+    """What `layout_of` gives for a tensor, whose class has the attributes of Tensor itself. There
+    may be hundreds: it is compared without a call."""
+
+    cdef bint holds(self) except -1:
+        cdef Tensor x = <Tensor?>self.holder
+        cdef tuple sizes, strides, read = <tuple>self.read
+        cdef int d
+        sizes, strides = read[0], read[1]
+        if x.ndim_ != len(sizes) or x.dtype is not read[2]:
+            return False
+        for d in range(x.ndim_):
+            if x.dims[d] != <Py_ssize_t>sizes[d] or x.steps[d] != <Py_ssize_t>strides[d]:
+                return False
+        return requires_grad(x) == <bint>read[3] and (x.grad_node is None) == <bint>read[4]
 
 
 @cython.binding(False)            # methods check their `self`

@@ -97,7 +97,7 @@ cdef class Signature:
         if self.flat and not kwargs:
             if not self.matches_tensors(args):
                 return None
-        elif self.matches(self.structure, (args, kwargs), found):
+        elif self.matches(self.structure, (args, kwargs), found) and all_differ(tuple(found)):
             args = tuple(found)
         else:
             return None
@@ -160,18 +160,13 @@ cdef class Signature:
 
     cdef bint matches_tensors(self, tuple args) except -1:
         """Whether arguments are as many tensors, all different, each of which fits."""
-        cdef Py_ssize_t i, k, n = len(args)
+        cdef Py_ssize_t i, n = len(args)
         if n != len(self.examples):
             return False
         for i in range(n):
-            if type(args[i]) is not self.kinds[i]:
+            if type(args[i]) is not self.kinds[i] or not self.fits(<Tensor>args[i], i):
                 return False
-            for k in range(i):
-                if args[k] is args[i]:
-                    return False
-            if not self.fits(<Tensor>args[i], i):
-                return False
-        return True
+        return all_differ(args)
 
     cdef bint fits(self, Tensor x, Py_ssize_t i) except -1:
         """Whether a tensor has the layout and the place in a graph that tensor `i` had."""
@@ -179,7 +174,8 @@ cdef class Signature:
             place_of_argument(x) == <int>self.requires[i])
 
     cdef bint matches(self, tuple structure, value, list found) except -1:
-        """Whether a value has a structure; its tensors are added to `found`."""
+        """Whether a value has a structure; its tensors are added to `found`, those that should
+        differ as often as they occur."""
         cdef Py_ssize_t i, place
         cdef object kind = structure[0]
         if kind is TENSOR:
@@ -188,9 +184,6 @@ cdef class Signature:
                 return False
             if place < len(found):
                 return found[place] is value
-            for x in found:
-                if x is value:
-                    return False
             found.append(value)
             return self.fits(<Tensor>value, place)
         if kind is OTHER:
@@ -308,6 +301,18 @@ cdef class Conditions:
 cdef bint is_array(value) except -1:
     """Whether a value is an array, by its class alone."""
     return issubclass(type(value), np.ndarray)
+
+
+cdef bint all_differ(tuple tensors) except -1:
+    """Whether no two of these are the same tensor."""
+    cdef Py_ssize_t i, k, n = len(tensors)
+    if n > 16:                                   # above which a set takes less time
+        return len({id(x) for x in tensors}) == n
+    for i in range(n):
+        for k in range(i):
+            if tensors[k] is tensors[i]:
+                return False
+    return True
 
 
 cdef Py_ssize_t APART = PY_SSIZE_T_MIN       # no memory is as large

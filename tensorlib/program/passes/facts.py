@@ -4,7 +4,7 @@ A variable *lasts* if its memory exists before a run, or may: it is an input or 
 variable, or may be a view of one. Writes may change its value.
 """
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -155,20 +155,35 @@ def pinned(calls: Iterable[OpCall], wanted: Iterable[Variable]) -> set[Variable]
     return found
 
 
-def lasting(calls: Iterable[OpCall], given: Iterable[Variable],
-            others: bool = True) -> set[Variable]:
-    """The variables that last: the inputs, `others` that have a value, and views of these."""
+def lasting(calls: Iterable[OpCall], given: Iterable[Variable]) -> set[Variable]:
+    """The variables that last: the inputs, others that have a value, and views of these."""
     found = set(given)
+    for read, written in sharing(calls):
+        if any(x in found or x.persistable for x in read):
+            found.update(written)
+    return found
+
+
+def sources(calls: Iterable[OpCall], given: Iterable[Variable]) -> dict[Variable, set[Variable]]:
+    """Of which of the given variables each variable may be a view, or is one of them; without those
+    that are of none."""
+    found = {x: {x} for x in given}
+    for read, written in sharing(calls):
+        if known := [found[x] for x in read if x in found]:
+            for x in written:
+                found[x] = found.get(x, set()).union(*known)
+    return found
+
+
+def sharing(calls: Iterable[OpCall]) -> Iterator[tuple[list[Variable], list[Variable]]]:
+    """What each call reads and what it makes of that, where these may share memory."""
     for call in calls:
         traits = traits_of(call.type)
-        if traits.elementwise or traits.packs or call.type in CONTROL or (
-                is_sum_of_parts(call) and len(call.inputs["parts"]) > 1):
-            continue
-        read = call.reads()
-        if any(x in found or others and x.persistable for x in read):
-            found.update(call.writes() if not call.in_place else
-                         [x for x in call.writes() if x not in read])    # else as it was
-    return found
+        if not (traits.elementwise or traits.packs or call.type in CONTROL or (
+                is_sum_of_parts(call) and len(call.inputs["parts"]) > 1)):
+            read = call.reads()
+            yield read, call.writes() if not call.in_place else [
+                x for x in call.writes() if x not in read]             # else as it was
 
 
 def is_view(call: OpCall) -> bool:

@@ -83,11 +83,6 @@ def attribute_of(x: Tensor, name: str) -> Any:
         return MISSING
 
 
-def layout_of(x: Tensor, _: Any) -> Any:
-    """The layout of a tensor and its place in a graph, which its methods may read."""
-    return tuple(x.shape), x.stride(), x.dtype, x.requires_grad, x.is_leaf
-
-
 def classes_below(x: type, _: Any) -> Any:
     """The direct subclasses of a class."""
     return tuple(type.__subclasses__(x))

@@ -12,8 +12,8 @@ from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.guarded import (
-    CellGuard, DictGuard, FunctionGuard, Guard, KindGuard, ListGuard, TypeGuard, ValueGuard,
-    Youngest, is_written_in_python, youngest,
+    CellGuard, DictGuard, FunctionGuard, Guard, KindGuard, LayoutGuard, ListGuard, TypeGuard,
+    ValueGuard, Youngest, is_written_in_python, layout_of, youngest,
 )
 from tensorlib.program.guards.slots import Slot
 from tensorlib.program.guards.values import MISSING, fields_of, in_class
@@ -185,6 +185,8 @@ class ReadLog:
                 found.append(FunctionGuard(holder, value, original_code, line))
             elif kind == "kind":
                 found.append(KindGuard(holder, value, line))
+            elif key[0] is layout_of and has_usual_layout(holder):
+                found.append(LayoutGuard(holder, *key, value, line))
             else:
                 (last if type(key[0]) is Hit else found).append(
                     ValueGuard(holder, key[0], key[1], value, line))
@@ -289,6 +291,13 @@ def add_to_group(found: dict[int, list[Any]], holder: Any, key: Any, value: Any,
         each[2] = value
     else:
         each[1][key] = value
+
+
+def has_usual_layout(x: Any) -> bool:
+    """Whether `layout_of` reads of a tensor what the class Tensor says, and no subclass."""
+    return isinstance(x, Tensor) and all(
+        in_class(type(x), name) is in_class(Tensor, name)
+        for name in ("shape", "stride", "dtype", "requires_grad", "is_leaf"))
 
 
 def vars_of(x: Any) -> dict[str, Any]:

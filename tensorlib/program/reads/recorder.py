@@ -11,12 +11,12 @@ import numpy as np
 
 from tensorlib._core.tensor.properties import Attribute
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.program.guards.guarded import Guard, TypeGuard
+from tensorlib.program.guards.guarded import Guard, TypeGuard, layout_of
 from tensorlib.program.guards.values import MISSING, in_class, is_same
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.model import Variable
 from tensorlib.program.reads.accessors import (
-    FIELDS, attribute_of, field_of, is_compared_by_value, is_filled, is_recorded_apart, layout_of,
+    FIELDS, attribute_of, field_of, is_compared_by_value, is_filled, is_recorded_apart,
 )
 from tensorlib.program.reads.known import (
     ATOMS, COMPILED, CONTENTS, base_of, is_foreign, is_of_library,
