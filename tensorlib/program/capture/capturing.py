@@ -195,7 +195,7 @@ class ReplayRecorder(Recorder):
             self.opening = None
             return NotImplemented
         if has_examples(args, kwargs):
-            return NotImplemented
+            return self.of_examples(op, args, kwargs)
         if op.linearity == "composite" and not self.why and op not in self.being_opened and (
                 op.returns is Tensor and op.draws is None and not kwargs.get("out")
                 and not op.whole

@@ -306,8 +306,8 @@ cdef class Conditions:
 
 
 cdef bint is_array(value) except -1:
-    """Whether a value is an array, by its class alone."""
-    return issubclass(type(value), np.ndarray)
+    """Whether a value is an array, or a record that is part of one, by its class alone."""
+    return issubclass(type(value), (np.ndarray, np.void))
 
 
 cdef Py_ssize_t APART = PY_SSIZE_T_MIN       # no memory is as large
