@@ -71,6 +71,7 @@ class Recorder(Noter):
 
     differentiates = True
     why = ""                                  # why it has ended
+    reads: Any = None                         # records what the function reads
     opening: Op | None = None                 # the composed operation that is about to be opened
 
     def __init__(self, program: Any, block: Block, names: dict[int, str] | None = None):
