@@ -1,6 +1,7 @@
 """Each way to read something in Python: its change is seen, and that of what is not read is not."""
 
 import collections
+import contextlib
 import datetime
 import io
 import operator
@@ -8,6 +9,7 @@ import os
 import random
 import sys
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -57,6 +59,8 @@ def test_what_is_read_is_seen_when_it_changes(name, change):
 
 ARRAY = np.ones(3)
 DATE = datetime.datetime
+SECONDS = "M8[s]"
+WORDS = np.array(["now"])
 ITERATOR = iter([1.0] * 100)
 
 UNKNOWN = {
@@ -68,6 +72,13 @@ UNKNOWN = {
     "map of a clock": lambda x: x * next(map(DATE.now, [None])).year,
     "np.datetime64": lambda x: (x, np.datetime64("now"))[0],
     "a clock in np.array": lambda x: (x, np.array("today", dtype="M8[s]"))[0],
+    "a clock in a list": lambda x: x * int(np.array(["now"], dtype="M8[s]").astype(int)[0] > 0),
+    "a clock in an array": lambda x: x * int(WORDS.astype("M8[s]").astype(int)[0] > 0),
+    "a clock in bytes": lambda x: x * int(np.datetime64(b"now").astype(int) > 0),
+    "a clock by name": lambda x: x * np.full(2, fill_value="now", dtype=SECONDS).astype(int).sum(),
+    "workdays": lambda x: x * int(np.is_busday([DATE(2024, 1, 1).date()])[0]),
+    "a time zone": lambda x: x * DATE(2024, 1, 1).astimezone().hour,
+    "a time zone of a number": lambda x: x * DATE.fromtimestamp(0).hour,
     "np.info": lambda x: (np.info(np.ones, output=io.StringIO()), x)[1],
     "map of a setting": lambda x: x * len([*map(tl.set_default_dtype, [tl.float32])]),
     "np.random.rand": lambda x: x * float(np.random.rand()),
@@ -88,6 +99,19 @@ def test_what_nobody_knows_runs_eagerly_and_says_so_once(name):
         for _ in range(3):
             compiled(tl.ones(2))
     assert len(caught) == 1 and compiled._entries[0].replay is None
+
+
+@pytest.mark.filterwarnings("ignore:compile:RuntimeWarning")
+@each("name", read_contexts.SETTINGS)
+def test_settings_are_seen_where_they_change(name):
+    f, context = read_contexts.SETTINGS[name]
+    compiled, x = tl.compile(f), tl.ones(2)
+    for is_within in (False, False, True, True, False):
+        with np.errstate(all="ignore" if context is read_contexts.raising else "warn"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                with context() if is_within else contextlib.nullcontext():
+                    assert compiled(x).tolist() == f(x).tolist()
 
 
 def test_a_function_without_a_source_runs_eagerly():

@@ -361,10 +361,14 @@ class Batched:
 
     def drawn_(self, name, args, options):
         """This example, overwritten with numbers that method `name` of a Tensor draws."""
+        return self.copy_(self.drawn_like(name, args, options))
+
+    def drawn_like(self, name, args, options):
+        """A new tensor like an example, of numbers that method `name` of a Tensor draws."""
         plan = drawing_plan(running_levels())
         fresh = self.like()
         if not plan:
-            return self.copy_(getattr(fresh, name)(*args, **options))
+            return getattr(fresh, name)(*args, **options)
         sizes, seen = plan
         fresh = fresh.new_empty(sizes + tuple(self.shape))
         before = generator.set_plan(None)
@@ -372,7 +376,7 @@ class Batched:
             getattr(fresh, name)(*args, **options)
         finally:
             generator.set_plan(before)
-        return self.copy_(seen(fresh))
+        return seen(fresh)
 
     def overwritten_by(self, function, args, kwargs):
         """This value, after the result of a function was written to it."""

@@ -53,7 +53,6 @@ class ReplayRecorder(Recorder):
         super().__init__(program, program.block, names)
         self.fullgraph = fullgraph
         self.why = ""
-        self.opening: Op | None = None
         self.being_opened: list[Op] = []     # and those around it
         self.since: Any = None               # the epoch in which a composed operation began
         self.swept = False
@@ -68,7 +67,6 @@ class ReplayRecorder(Recorder):
         self.graded: list[Tensor] = []                 # tensors whose `.grad` was read
         self.groups: dict[int, Any] = {}               # of an optimiser, its `rates_of`
         self.layers: Layer | None = None               # the stack that an optimiser's step hides
-        self.reads: Any = None                         # records what the function reads
         self.operators: Any = None                     # the guard of operators
         self.thread = get_ident()
         self.arguments: tuple[Tensor, ...] = ()
@@ -195,7 +193,7 @@ class ReplayRecorder(Recorder):
             self.opening = None
             return NotImplemented
         if has_examples(args, kwargs):
-            return NotImplemented
+            return self.of_examples(op, args, kwargs)
         if op.linearity == "composite" and not self.why and op not in self.being_opened and (
                 op.returns is Tensor and op.draws is None and not kwargs.get("out")
                 and not op.whole

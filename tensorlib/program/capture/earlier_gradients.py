@@ -32,11 +32,13 @@ class EarlierGradients:
 
     def meet_in_slot(self, slot: Slot, x: Any) -> bool:
         """Records what a read found in a slot; whether it is given to replays."""
-        recorder = self.recorder
-        if not can_be_given(x) or x in self or memory_of(x) in recorder.by_memory or (
-                recorder.is_inside(x)):
+        recorder, parts = self.recorder, slot.parts(x)
+        if len({memory_of(y) for _, y in parts if can_be_given(y)}) < max(len(parts), 1):
             return False
-        self.in_slots[id(x)] = slot, x
+        if any(y in self or memory_of(y) in recorder.by_memory or recorder.is_inside(y)
+               for _, y in parts):
+            return False
+        self.in_slots.update((id(y), (each, y)) for each, y in parts)
         return True
 
     def meet(self, leaf: Tensor, grad: Tensor) -> None:

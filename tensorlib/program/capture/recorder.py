@@ -9,7 +9,7 @@ graph has a new node for it (writes.py); a write to a captured tensor is recorde
 from typing import Any
 
 from tensorlib._core.base.dtypes import BY_NAME, has_gradients
-from tensorlib._core.create.generator import default_generator
+from tensorlib._core.create.generator import default_generator, sizes_of_batches
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.node import recorded_so_far
 from tensorlib._core.graph.op import Op
@@ -30,12 +30,17 @@ from tensorlib.program.capture.writes import Writes
 from tensorlib.program.differentiation.sweeps import noted_sweep
 from tensorlib.program.guards.signatures import is_number, memory_of, storage_of
 from tensorlib.program.ir.call_forms import IMPORTING, user_line
-from tensorlib.program.ir.call_types import DRAWING, cuts, form_of_call, is_sized_by_values
+from tensorlib.program.ir.call_types import (
+    DRAWING, cuts, form_of_call, is_draw, is_sized_by_values,
+)
 from tensorlib.program.ir.errors import CaptureError
 from tensorlib.program.ir.model import Block, OpCall, Variable
 
 
 BOOLS = BY_NAME["bool"]
+# Functions of a tensor that draw, with the methods that write the same numbers.
+WRITING = {operations.rand_like: "uniform_", operations.randn_like: "normal_",
+           operations.bernoulli: "bernoulli_"}
 
 
 class Again(Interpreter):
@@ -65,6 +70,9 @@ class Recorder(Noter):
     """
 
     differentiates = True
+    why = ""                                  # why it has ended
+    reads: Any = None                         # records what the function reads
+    opening: Op | None = None                 # the composed operation that is about to be opened
 
     def __init__(self, program: Any, block: Block, names: dict[int, str] | None = None):
         self.program, self.block, self.names = program, block, names or {}
@@ -223,7 +231,7 @@ class Recorder(Noter):
         """The result of an operation, after its call was recorded. NotImplemented for Batched
         arguments: the operations of their batching rules are recorded."""
         if has_examples(args, kwargs):
-            return NotImplemented
+            return self.of_examples(op, args, kwargs)
         tensors = [x for x in args if isinstance(x, Tensor)]
         if tensors and all(map(self.is_number_of_node, tensors)):
             with unseen():
@@ -233,6 +241,33 @@ class Recorder(Noter):
         if tensors and all(x.dtype is BOOLS or self.is_number_of_node(x) for x in tensors):
             args = tuple([self.constant_like(x) if self.is_number_of_node(x) else x for x in args])
         return super().call(op, args, kwargs)
+
+    def of_examples(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a call of Batched values that draws, after its parts were recorded, and
+        NotImplemented for any other."""
+        if op.draws is None or op is self.opening or self.why:
+            self.opening = None
+            return NotImplemented
+        given = {name: x for name, x in kwargs.items() if x is not None}
+        source = given.get("generator", default_generator)
+        chances = args[1] if len(args) > 1 else None
+        if op in WRITING and given.keys() <= {"generator"} and (
+                op is not operations.bernoulli or isinstance(chances, float)):
+            sizes_of_batches(op.name)            # which raises where no numbers may be drawn
+            with self.resumed():
+                return args[0].drawn_like(WRITING[op], args[1:], given)
+        state, length, before = source.__reduce__(), len(self.block.ops), self.opening
+        self.opening = op
+        try:
+            with self.resumed():
+                result = op.function(*args, **kwargs)
+        finally:
+            self.opening = before
+        if source.__reduce__() != state and not any(
+                is_draw(call.type) for call in self.block.ops[length:]):
+            self.refuse(f"{op.name}: numbers that are drawn for the examples of a batch can't be "
+                        f"captured, {user_line()}")
+        return result
 
     def constant_like(self, x: Tensor) -> Tensor:
         """A constant in the place of a number, from which a result has its dtype."""

@@ -23,6 +23,7 @@ from tensorlib.program.ir.call_types import (
 )
 from tensorlib.program.ir.errors import CaptureError
 from tensorlib.program.ir.model import OpCall, Variable
+from tensorlib.program.reads.read_log import line_in
 
 
 class Writes:
@@ -31,7 +32,8 @@ class Writes:
     def __init__(self, recorder: Any):
         self.recorder = recorder
         self.lasting: set[int] = set()           # memory from before the call that was written
-        self.by_data: set[int] = set()           # the part of it that was written through `data`
+        self.by_data: dict[int, int] = {}        # the part of it that was written through `data`,
+                                                 # with the line of the captured function, or 0
         self.based: dict[int, Variable] = {}     # a view's base value when taken
 
     # ---- views
@@ -119,7 +121,8 @@ class Writes:
             self.recorder.check_write(name, x, args[1:])
             self.lasting.add(storage_of(base))
             if was_made_since(base, self.recorder.epoch):        # it has a version of its own
-                self.by_data.add(storage_of(base))
+                reads = self.recorder.reads
+                self.by_data.setdefault(storage_of(base), reads and line_in(reads.root) or 0)
             run(op, name, args, kwargs)
             self.recorder.note(write_of(name, [before, *given], kwargs, self.recorder.line()))
             return x

@@ -178,6 +178,7 @@ class Compiled(Dispatcher):
             read = [*recorder.reads.tensors.values(), *earlier.only_looked_at()]
             refuse_by_age(result[0], recorder.reads, objects)
             if self._quiet and recorder.writes.by_data:
+                recorder.reads.at = next(iter(recorder.writes.by_data.values()))
                 raise Unplanned("a part writes by way of `data` into what graphs may keep")
             if self._quiet:
                 refuse_views(result[0], [*tensors, *read])
@@ -404,7 +405,7 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
             f"{call.type}, {call.line}" for call in recorder.block.ops
             if any(x is kept for x in call.writes())))
     nodes = [x.grad_fn for x in found if isinstance(x, Tensor) and x.grad_fn is not None]
-    if not are_as_saved(nodes, recorder.begun, recorder.writes.by_data):
+    if not are_as_saved(nodes, recorder.begun, {*recorder.writes.by_data}):
         raise Unplanned("it writes over what a gradient of its result needs")
     all_gone = are_released(nodes, recorder.begun)
     del nodes

@@ -54,12 +54,13 @@ cdef class Links:
     backward part is computed from. passed: for each result that is an input its index, else -1.
     several: the sources that are used several times. ages: for each source that is a leaf how many
     operations come before its first use, else -1; [] where that does not matter. outdone: most
-    calls had to be repeated with a graph, so that eager calls cost less.
+    calls had to be repeated with a graph, or a backward part has no machine, so that eager calls
+    cost less.
     """
 
     cdef Py_ssize_t n_outputs, n_made, runs, done_again
     cdef list roots, sources, own, direct, again, passed, several, ages
-    cdef readonly bint outdone
+    cdef public bint outdone
 
     def __init__(self, Py_ssize_t n_outputs, Py_ssize_t n_made, list roots, list sources, list own,
                  list direct, list again, list passed, list several, list ages):
@@ -492,8 +493,8 @@ cdef bint take_place(Node node) except -1:
         return False
     made, nodes = found
     kept.links.done_again += 1
-    kept.links.outdone = (kept.links.done_again >= SURE
-                          and 2 * kept.links.done_again > kept.links.runs)
+    kept.links.outdone |= (kept.links.done_again >= SURE
+                           and 2 * kept.links.done_again > kept.links.runs)
     for i, inner in enumerate(nodes):
         inner.sequence = node.sequence - NUMBERS + ((i + 1) * APART - 1 if kept.links.ages else i)
     if node.hooks is not None:

@@ -185,9 +185,12 @@ class Differentiable(Replay):
         grads: those of the roots. values: what the node saved. before: for sources used several
         times, the gradient so far, to which each use is added in turn.
         """
-        n = len(self.saved)
-        return self.pullback_for(grads, before, wanted).run([
+        n, pullback = len(self.saved), self.pullback_for(grads, before, wanted)
+        found: list[Any] = pullback.run([
             *grads, *values[:n], *values[n + len(self.drawn):], *before.values()])
+        if not pullback.plannable:
+            self.links.outdone = True
+        return found
 
     def pullback_for(self, grads: list[Tensor | None], before: Collection[int],
                      wanted: tuple[bool, ...]) -> "Pullback":

@@ -299,8 +299,8 @@ cdef class Conditions:
 
 
 cdef bint is_array(value) except -1:
-    """Whether a value is an array, by its class alone."""
-    return issubclass(type(value), np.ndarray)
+    """Whether a value is an array, or a record that is part of one, by its class alone."""
+    return issubclass(type(value), (np.ndarray, np.void))
 
 
 cdef bint all_differ(tuple tensors) except -1:

@@ -4,6 +4,7 @@ What they return is recorded, and compared before each replay. Some only inspect
 value.
 """
 
+import warnings
 from contextvars import ContextVar
 from threading import local
 from types import GetSetDescriptorType, MemberDescriptorType, MethodType, WrapperDescriptorType
@@ -110,6 +111,12 @@ def is_recorded_apart(recorder: Any, x: Any, name: str) -> bool:
 def in_thread(x: local, name: str) -> Any:
     """What this thread has under a name in its own part of an object."""
     return getattr(x, name, MISSING)
+
+
+def errors_of_numpy(_: Any, __: Any) -> Any:
+    """What NumPy does at an error of floating-point numbers; if it warns, also by which filters."""
+    ways = (*np.geterr().values(),)
+    return ways, tuple(warnings.filters) if "warn" in ways else ()
 
 
 def in_context(x: ContextVar[Any], _: Any) -> Any:

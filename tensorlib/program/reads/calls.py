@@ -1,7 +1,9 @@
 """What a call of a function reads, by what kind of function it is."""
 
+import sys
 from abc import ABCMeta
 from contextvars import ContextVar
+from datetime import date
 from functools import partial
 from string import Formatter
 from types import (
@@ -18,11 +20,13 @@ from tensorlib.program.guards.values import MISSING, in_class
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.model import Variable
 from tensorlib.program.reads import settings, sources
-from tensorlib.program.reads.accessors import classes_below, field_of, in_context, length_of
+from tensorlib.program.reads.accessors import (
+    classes_below, errors_of_numpy, field_of, in_context, length_of,
+)
 from tensorlib.program.reads.caches import CACHED, record_cached_call
 from tensorlib.program.reads.known import (
-    ATOMS, CLASSES, COMPILED, is_foreign, is_known, is_known_of_class, is_of_library, is_of_numpy,
-    is_trusted,
+    ATOMS, CLASSES, COMPILED, OF_CLOCK, is_foreign, is_known, is_known_of_class, is_of_library,
+    is_of_numpy, is_trusted,
 )
 from tensorlib.program.reads.objects import is_module
 from tensorlib.program.reads.read_log import vars_of
@@ -37,6 +41,7 @@ READING_ALL = {"__dir__", "__getstate__", "__reduce__", "__reduce_ex__", "__size
 STORING = {"append", "insert", "appendleft", "setdefault", "__setitem__"}   # which read no operand
 WRITING_FILES = {"tofile", "dump"}                                          # of an array
 CHANGING_ERRORS = {"add_note", "with_traceback", "__setstate__"}
+SHORTEST_LIMIT = sys.int_info.str_digits_check_threshold   # digits that no limit is less than
 IMMUTABLE = (int, float, complex, str, bytes, tuple, frozenset, range, slice, type(None))
 
 
@@ -126,6 +131,8 @@ def record_construction(recorder: ReadRecorder, cls: type, args: tuple[Any, ...]
         refuse_unknown(recorder, f"{name_of(cls)}.__del__")
     if id(cls) in settings.FORMATTERS and not all(id(type(x)) in ATOMS for x in args):
         settings.record_print_options(recorder)
+    if cls is int and args and type(args[0]) in (str, bytes) and len(args[0]) > SHORTEST_LIMIT:
+        settings.record_setting(recorder, sys.get_int_max_str_digits)
     if cls is super or id(cls) in CLASSES or is_of_library(cls) or (
             is_of_numpy(cls) and (issubclass(cls, np.generic) or cls is np.dtype)):
         if reads_clock(cls, args):
@@ -151,7 +158,7 @@ def record_native_call(recorder: ReadRecorder, f: Any, args: tuple[Any, ...],
         if id(f) in settings.FORMATTERS and id(type(args[0])) not in ATOMS:
             settings.record_print_options(recorder)
         if is_of_numpy(f) or type(f) is np.ufunc:
-            settings.record_setting(recorder, np.geterr)
+            recorder.record_value(np, errors_of_numpy, None)
         recorder.record_reachable((getattr(f, "__wrapped__", None), *args, *kwargs.values()))
         if id(f) not in settings.FORMATTERS:
             recorder.visited[id(f), "known"] = f       # and is known from now on
@@ -160,8 +167,11 @@ def record_native_call(recorder: ReadRecorder, f: Any, args: tuple[Any, ...],
 
 
 def reads_clock(f: Any, args: tuple[Any, ...]) -> bool:
-    """Whether a function of NumPy's is given a word that stands for the present time."""
-    return is_of_numpy(f) and any(type(x) is str and x.lower() in ("now", "today") for x in args)
+    """Whether a function of NumPy's is given a word that stands for the present time. Of what else
+    may make a date of a word, the result ends the capture (`record_numpy`)."""
+    return is_of_numpy(f) and any(
+        isinstance(x, (str, bytes)) and x.lower() in ("now", "today", b"now", b"today")
+        for x in args)
 
 
 def record_native_method(recorder: ReadRecorder, owner: Any, name: str, f: Any,
@@ -197,6 +207,9 @@ def record_native_method(recorder: ReadRecorder, owner: Any, name: str, f: Any,
         recorder.require_new(owner, f"{name} of a {kind.__name__} from outside")
     elif id(kind) in ATOMS or kind is GeneratorType or issubclass(
             kind, (BaseException, np.generic)):
+        if issubclass(kind, date) and name in OF_CLOCK:
+            refuse_unknown(recorder, f"{kind.__qualname__}.{name}")
+        recorder.record_numpy(kind, owner)
         if name in ("send", "throw", "close", "__next__"):
             recorder.require_new(owner, f"{name} of a {kind.__name__} from outside")
         recorder.record_reachable((*args, *kwargs.values()))

@@ -145,7 +145,7 @@ def compile_functions(functions: list[Any], free: list[str], kind: str | None, p
 
     free: the variables of functions around them. kind: the name of the class around, or None.
     """
-    names = [*free, DETACHED, *(x.name for x in functions)]
+    names = [*dict.fromkeys((*free, DETACHED, *(x.name for x in functions)))]
     around = function_at(functions[0], "around", parameters(names), functions)
     found: list[dict[str, CodeType]] = []
     for instruments in (False, True):
@@ -182,6 +182,9 @@ class Splitter:
         self.around = {name: x for name, x in {**vars(builtins), **around}.items()
                        if name not in own}
         self.variables.around = self.around
+        for x in ast.walk(node):
+            if isinstance(x, ast.With):
+                x.propagates = not may_swallow(x, self.around)      # type: ignore[attr-defined]
         at_once = {id(y) for x in ast.walk(node) if isinstance(x, ast.Call) for y in x.args
                    if any(named(x.func, self.around) is f for f in CONSUMING)}
         self.variables.closures = [x for x in self.variables.closures if id(x[0]) not in at_once]

@@ -54,6 +54,7 @@ CONTENTS: dict[int, Any] = {
     id(types.MappingProxyType): lambda x: tuple(x.items()),
     id(np.ndarray): lambda x: (
         x.dtype, x.shape, x.strides, x.flags.writeable, contents_of_array(x)),
+    id(np.void): lambda x: (x.dtype, contents_of_array(x)),      # which is a view of an array
 }
 LARGEST = 1 << 18             # bytes of an array whose contents are compared
 
@@ -71,6 +72,9 @@ CLASSES = {id(x) for x in (
                                           if isinstance(x, type)),
     *(x for x in vars(builtins).values() if isinstance(x, type) and issubclass(x, BaseException)),
 )}
+# Methods of dates that read the clock, the time zone of the machine or its language.
+OF_CLOCK = {"now", "today", "utcnow", "fromtimestamp", "strptime", "timestamp", "astimezone",
+            "strftime"}
 NAMES = """abs all any ascii bin callable chr divmod format hash hex isinstance issubclass iter len
 max min oct ord pow repr reversed round sorted sum __build_class__""".split()
 FUNCTIONS = {
@@ -96,6 +100,13 @@ def contents_of_array(x: Any) -> Any:
     return x.tobytes() if x.nbytes <= LARGEST and not x.dtype.hasobject else object()
 
 
+def may_be_now(kind: type, x: Any) -> bool:
+    """Whether an array, or a scalar of NumPy's, has dates: NumPy reads the clock for a text such as
+    "now" wherever it makes a date of it."""
+    return issubclass(kind, (np.ndarray, np.generic)) and (
+        x.dtype.kind == "M" or x.dtype.kind == "V" and "M8" in repr(x.dtype))
+
+
 def is_trusted(path: str) -> bool:
     """Whether functions of a file are taken as they are: those of the library, of NumPy, and a few
     of Python's."""
@@ -104,6 +115,9 @@ def is_trusted(path: str) -> bool:
 
 def base_of(kind: type) -> type:
     """The class not written in Python whose state objects of a class have: `object` for none."""
+    for cls in kind.__mro__:
+        if id(cls) in CONTENTS:
+            return cls
     return next((cls for cls in kind.__mro__
                  if is_foreign(cls) and (cls.__basicsize__ > object.__basicsize__)), object)
 
@@ -140,7 +154,7 @@ def is_known_of_class(owner: type, name: str) -> bool:
     """Whether a method of a class is known that is not written in Python, such as
     `dict.fromkeys`."""
     if id(owner) in CLASSES:
-        return name not in ("now", "today", "utcnow")
+        return not (issubclass(owner, datetime.date) and name in OF_CLOCK)
     return is_of_library(owner) or not is_foreign(owner) or name in (
         "__new__", "__init__", "__init_subclass__", "__call__", "mro", "__subclasshook__",
         "__instancecheck__", "__subclasscheck__")

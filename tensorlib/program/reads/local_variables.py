@@ -211,7 +211,13 @@ def names_in_target(target: Any) -> set[str]:
 
 
 def definitely_assigned(x: Any) -> set[str]:
-    """The names that a statement binds whenever it completes."""
+    """The names that a statement binds whenever it completes. A `with` marked as `propagates`
+    completes only if its body does."""
+    if isinstance(x, ast.With):
+        found = set().union(*(names_in_target(y.optional_vars) for y in x.items
+                              if y.optional_vars))
+        return found.union(*map(definitely_assigned, x.body if getattr(
+            x, "propagates", False) else ()))
     if isinstance(x, ast.Assign):
         return set().union(*map(names_in_target, x.targets))
     if isinstance(x, ast.AugAssign) or isinstance(x, ast.AnnAssign) and x.value is not None:

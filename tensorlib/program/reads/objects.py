@@ -15,10 +15,12 @@ from tensorlib.program.guards.values import MISSING, in_class
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.model import Variable
 from tensorlib.program.reads import settings
-from tensorlib.program.reads.accessors import args_of, contents_of, field_of, members_of, order_of
+from tensorlib.program.reads.accessors import (
+    args_of, contents_of, errors_of_numpy, field_of, members_of, order_of,
+)
 from tensorlib.program.reads.known import (
     ATOMS, COMPILED, CONTENTS, base_of, is_foreign, is_known, is_known_of_class, is_of_library,
-    is_of_numpy,
+    is_of_numpy, may_be_now,
 )
 from tensorlib.program.reads.observer import Observer
 from tensorlib.program.reads.read_log import vars_of
@@ -37,6 +39,13 @@ OPERATOR_GETTERS = attrgetter, itemgetter, methodcaller
 class ObjectRecorder(Observer):
     """Records all of an object, or all that can be reached from it."""
 
+    def record_numpy(self, kind: type, x: Any) -> None:
+        """Records what any use of an array, or a scalar of NumPy's, reads beside it."""
+        if issubclass(kind, (np.ndarray, np.generic)):
+            self.record_value(np, errors_of_numpy, None)
+            if may_be_now(kind, x):
+                self.fail(f"what makes a {x.dtype} may read the clock, {user_line()}")
+
     def record_container(self, x: Any) -> bool:
         """Records all that is in a container of Python's; whether `x` is one."""
         kind = type(x)
@@ -51,9 +60,10 @@ class ObjectRecorder(Observer):
         elif issubclass(kind, (set, frozenset)):
             self.record_value(x, members_of, None)
         elif id(base_of(kind)) in CONTENTS:
+            self.record_numpy(kind, x)
             self.record_value(x, contents_of, None)
-        else:
-            return issubclass(kind, tuple)
+        elif not issubclass(kind, tuple):
+            return False
         if kind is not dict and kind is not list:
             self.instrument_class(kind)
         return True
@@ -149,6 +159,7 @@ class ObjectRecorder(Observer):
                         self.record_value(x, field_of, name)
                         values.append(field_of(x, name))
             return values
+        self.record_numpy(kind, x)
         if not issubclass(kind, (ModuleType, np.generic)) and not is_of_numpy(kind):
             self.require_new(x, f"the state of a {kind.__name__} is not known")
         return []

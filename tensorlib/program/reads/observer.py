@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 import weakref
 from functools import cached_property, partial
 from threading import local
@@ -15,7 +16,7 @@ from tensorlib._core.base.warned import listener
 from tensorlib.program.guards.guarded import Watch, in_cell
 from tensorlib.program.guards.values import MISSING, in_class
 from tensorlib.program.ir.call_forms import HOME, user_line
-from tensorlib.program.reads import sources
+from tensorlib.program.reads import settings, sources
 from tensorlib.program.reads.known import ATOMS, COMPILED, STANDARD, is_foreign, is_trusted
 from tensorlib.program.reads.read_log import ReadLog
 from tensorlib.program.run.dispatch import Dispatcher
@@ -31,6 +32,7 @@ SPECIAL = tuple(f"__{name}__" for name in """
     class_getitem await aiter anext aenter aexit torch_function array""".split())
 
 WRAPPED = property, staticmethod, classmethod
+SHOWN = warnings.WarningMessage.__name__    # the class of what a warning shows
 instrumented_codes: dict[int, Any] = {}     # by their ids, those with hooks
 HOOKS: dict[str, Any] = {}                  # by their names (hooks.py fills it)
 
@@ -83,6 +85,10 @@ class Observer(ReadLog):
         path = code.co_filename
         if path.startswith(HOME) and not path.startswith(RECORDERS):
             self.record_library_function(code, sys._getframe(1))
+        if path == warnings.__file__ and code.co_name == "__init__" and (
+                code.co_qualname.startswith(SHOWN)):       # code that is not Python's warns
+            self.warning_given()
+        self.try_record(settings.record_settings_of_file, self, path)
         if id(code) in instrumented_codes or is_trusted(path) or code in self.generated or (
                 path == "<string>" and code.co_varnames[:1] == ("_cls",)):    # of a namedtuple
             return True

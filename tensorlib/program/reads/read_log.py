@@ -92,7 +92,8 @@ class ReadLog:
         if self.slots and place in self.slots and id(holder) not in self.covered and (
                 self.meet_in_slot(self.slots[place], value)):
             self.given.add(place)
-            self.covered[id(value)] = value
+            found = (value, *value) if type(value) is tuple else (value,)
+            self.covered.update((id(x), x) for x in found)
 
     def add_entry(self, holder: Any, kind: str, key: Any, value: Any, line: str) -> None:
         """Adds an entry for an object that is older than the call, unless it has one."""

@@ -76,6 +76,8 @@ class ReadRecorder(ObjectRecorder):
                 self.record_key(vars(x), "__getattr__")
                 self.instrument(vars(x).get("__getattr__"))
             return False
+        if issubclass(kind, np.void):                      # a record, whose fields are attributes
+            self.record_container(x)
         if issubclass(kind, type):
             return self.record_class_attribute(x, name)
         if kind is super:
@@ -219,6 +221,7 @@ class ReadRecorder(ObjectRecorder):
         kind = type(x)
         if id(kind) in ATOMS or kind is Tensor or kind is Variable:
             return
+        self.record_numpy(kind, x)
         if deep and self.record_container(x):
             self.record_reachable((x,))
         elif issubclass(kind, Tensor):

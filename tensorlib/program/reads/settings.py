@@ -4,8 +4,11 @@ The result of a getter is compared before each replay. A setter ends the capture
 would not repeat it.
 """
 
+import copy
+import copyreg
 import sys
 from abc import get_cache_token
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,8 +36,10 @@ OTHER_SETTERS = {id(x) for x in (
     np.seterr, np.set_printoptions, np.errstate, np.printoptions, np.seterrcall, np.geterrcall,
     np.setbufsize, np.getbufsize, np.load, np.save, np.savez, np.savez_compressed, np.loadtxt,
     np.savetxt, np.genfromtxt, np.fromfile, np.memmap, np.show_config, np.lib.format.open_memmap,
+    np.busday_count, np.busday_offset, np.is_busday,      # which may read the clock
     *(vars(np)[name] for name in ("info", "lookfor", "show_runtime", "source", "who")
       if name in vars(np)))}                  # which print
+NUMPY = Path(np.__file__).parent
 FORMATTERS = {id(x) for x in (       # what writes arrays and tensors as text
     str, repr, format, ascii, np.array2string, np.array_repr, np.array_str)}
 
@@ -59,6 +64,14 @@ def record_print_options(recorder: Any) -> None:
     """Records the settings by which arrays and tensors are written as text."""
     record_setting(recorder, get_printoptions)
     record_setting(recorder, np.get_printoptions)
+
+
+def record_settings_of_file(recorder: Any, path: str) -> None:
+    """Records the settings that functions of a file read which are taken as they are."""
+    if path == copy.__file__:
+        recorder.record_container(copyreg.dispatch_table)
+    elif path.endswith("arrayprint.py") and Path(path).is_relative_to(NUMPY):
+        record_print_options(recorder)
 
 
 def record_abstract_classes(recorder: Any) -> None:
