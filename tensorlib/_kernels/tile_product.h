@@ -36,15 +36,29 @@ static int tiles_granted(void) {
     return state == GRANTED;
 }
 
-/* Tiles 0 to 3 are sums, of which 2 and 3 have the lower rows; 4 and 5 are of a, 6 and 7 of b. */
-TILE_INLINE void tile_shapes(int upper, int lower) {
-    struct { uint8_t palette, start, unused[14]; uint16_t bytes[16]; uint8_t rows[16]; } shapes;
+typedef struct {
+    uint8_t palette, start, unused[14];
+    uint16_t bytes[16];              /* of a row */
+    uint8_t rows[16];
+} tile_shape;
+
+/* All of 16 rows of 64 bytes */
+TILE_INLINE tile_shape tile_full_shapes(void) {
+    tile_shape shapes;
     memset(&shapes, 0, sizeof(shapes));
     shapes.palette = 1;
     for (int i = 0; i < 8; i++) {
         shapes.bytes[i] = 64;
-        shapes.rows[i] = i == 2 || i == 3 || i == 5 ? lower : i > 5 ? TILE_ROWS : upper;
+        shapes.rows[i] = TILE_ROWS;
     }
+    return shapes;
+}
+
+/* Tiles 0 to 3 are sums, of which 2 and 3 have the lower rows; 4 and 5 are of a, 6 and 7 of b. */
+TILE_INLINE void tile_shapes(int upper, int lower) {
+    tile_shape shapes = tile_full_shapes();
+    shapes.rows[0] = shapes.rows[1] = shapes.rows[4] = upper;
+    shapes.rows[2] = shapes.rows[3] = shapes.rows[5] = lower;
     if (lower == 0)      /* no shape: what uses it is left out */
         shapes.bytes[2] = shapes.bytes[3] = shapes.bytes[5] = 0;
     TILE_SEES(&shapes);
@@ -68,10 +82,9 @@ TILE_INLINE void tile_chain(const uint16_t* a, Py_ssize_t a_row, const uint32_t*
     }
 }
 
-/* What is behind the last whole TILE_DEPTH of k, with zeros behind it; those of a may lie there */
+/* What is behind the last whole TILE_DEPTH of k, with zeros behind it */
 typedef struct {
     Py_ssize_t depth;
-    int lies_there;
     uint16_t a[2 * TILE_ROWS][TILE_DEPTH];
     uint32_t p[TILE_DEPTH / 2 * PAIR_WIDTH];
 } tile_rest;
@@ -108,9 +121,7 @@ TILE_INLINE void tile_block(const uint16_t* a, Py_ssize_t a_row, const uint32_t*
         _tile_zero(3);
     }
     tile_chain(a, a_row, p, k - rest->depth, both);
-    if (rest->depth && rest->lies_there)
-        tile_chain(a + k - rest->depth, a_row, rest->p, TILE_DEPTH, both);
-    else if (rest->depth) {
+    if (rest->depth) {
         for (int i = 0; i < rows; i++)
             memcpy(rest->a[i], a + i * a_row + k - rest->depth, rest->depth * sizeof(*a));
         TILE_SEES(rest);
@@ -136,17 +147,15 @@ TILE_INLINE void tile_block(const uint16_t* a, Py_ssize_t a_row, const uint32_t*
     }
 }
 
-/* `zeros`: behind each row of a there are some, to a whole TILE_DEPTH */
 static TILE_CODE void tile_product_granted(const uint16_t* a, Py_ssize_t a_row, const uint32_t* p,
                                            char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
-                                           Py_ssize_t n, int how, int zeros) {
+                                           Py_ssize_t n, int how) {
     const Py_ssize_t size = how == PAIR_ROUNDS ? sizeof(uint16_t) : sizeof(float);
     tile_rest rest;
     rest.depth = k % TILE_DEPTH;
-    rest.lies_there = zeros;
     if (rest.depth) {
         const Py_ssize_t pairs = (rest.depth + 1) / 2 * PAIR_WIDTH;
-        if (!zeros) memset(rest.a, 0, sizeof(rest.a));
+        memset(rest.a, 0, sizeof(rest.a));
         memset(rest.p, 0, sizeof(rest.p));
         memcpy(rest.p, p + (k - rest.depth) / 2 * PAIR_WIDTH, pairs * sizeof(*p));
     }
@@ -171,56 +180,209 @@ static TILE_CODE void tile_product_granted(const uint16_t* a, Py_ssize_t a_row, 
 static void tile_product(const uint16_t* a, Py_ssize_t a_row, const uint32_t* p, char* y,
                          Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n, int how) {
     if (tiles_granted())
-        tile_product_granted(a, a_row, p, y, y_row, m, k, n, how, 0);
+        tile_product_granted(a, a_row, p, y, y_row, m, k, n, how);
     else
         pair_product(a, a_row, p, y, y_row, m, k, n, how);
 }
-/* y (n) := x */
-TILE_INLINE void tile_copy(const uint32_t* x, uint32_t* y, Py_ssize_t n) {
-    for (; n > 16; x += 16, y += 16, n -= 16)
-        _mm512_storeu_si512(y, _mm512_loadu_si512(x));
-    const __mmask16 here = 0xFFFF >> (16 - n);
-    _mm512_mask_storeu_epi32(y, here, _mm512_maskz_loadu_epi32(here, x));
+
+/* Windows. Taps that lie beside each other, such as those of a row of a window, are a run. It has
+   whole tiles of 16 pairs, and one of what is left. Sixteen windows at equal distances are rows of
+   such tiles where they lie; others are copied. Where runs would take many tiles, all windows are
+   copied, and their taps are one run: so the order of sums depends on the taps alone. */
+
+enum { WINDOW_ROWS = 4 * TILE_ROWS, WINDOW_DEPTH = 256, HALF_DEPTH = TILE_DEPTH / 2 };
+
+/* Where each run begins, how long it is, and how many pairs are left of all of them */
+typedef struct {
+    Py_ssize_t count, left, begin[WINDOW_DEPTH], pairs[WINDOW_DEPTH];
+} tile_runs;
+
+/* Sixteen windows, so many bytes from each other. Run r of the first one is at + step[r]. */
+typedef struct {
+    const uint32_t* at;
+    const Py_ssize_t* step;
+    Py_ssize_t apart;
+} tile_row;
+
+/* The runs of k taps; one of all, where they have different rests or take many tiles */
+static void tile_find_runs(const Py_ssize_t* taps, Py_ssize_t k, tile_runs* runs) {
+    Py_ssize_t tiles = 0;
+    runs->count = 0;
+    for (Py_ssize_t l = 0, begin = 0; l < k; l++)
+        if (l + 1 == k || taps[l + 1] != taps[l] + 1) {
+            runs->begin[runs->count] = begin;
+            runs->pairs[runs->count++] = l + 1 - begin;
+            tiles += (l - begin) / HALF_DEPTH + 1;
+            begin = l + 1;
+        }
+    runs->left = runs->pairs[0] % HALF_DEPTH;
+    int alike = tiles <= (k + HALF_DEPTH - 1) / HALF_DEPTH * 2 + 1;
+    for (Py_ssize_t r = 1; r < runs->count; r++)
+        alike = alike && runs->pairs[r] % HALF_DEPTH == runs->left;
+    if (alike) return;
+    runs->count = 1;
+    runs->begin[0] = 0;
+    runs->pairs[0] = k;
+    runs->left = k % HALF_DEPTH;
 }
 
-/* As `pair_windows`. The windows of some places are copied together, DEPTH pairs of each at a time
-   and by runs of taps beside each other, and meet all panels. */
+/* Tiles 0 to 3 are sums; 4 and 6 are of a, 5 and 7 of b, the latter of `left` pairs. */
+TILE_INLINE void tile_window_shapes(int left) {
+    tile_shape shapes = tile_full_shapes();
+    if (left > 0) {
+        shapes.bytes[6] = left * sizeof(uint32_t);
+        shapes.rows[7] = left;
+    }
+    TILE_SEES(&shapes);
+    _tile_loadconfig(&shapes);
+}
+
+/* near (rows, row) := the windows at these places */
+TILE_INLINE void tile_copy(const uint32_t* a, const Py_ssize_t* places, const Py_ssize_t* taps,
+                           Py_ssize_t k, uint32_t* near, Py_ssize_t row, Py_ssize_t rows) {
+    for (Py_ssize_t l = 0, n; l < k; l += n) {
+        for (n = 1; n < HALF_DEPTH && l + n < k && taps[l + n] == taps[l] + n; n++) continue;
+        const __mmask16 here = 0xFFFF >> (HALF_DEPTH - n);
+        const uint32_t* from = a + taps[l];
+        for (Py_ssize_t i = 0; i < rows; i++)        /* what is behind is overwritten, or no tap */
+            _mm512_storeu_si512(near + i * row + l,
+                                _mm512_maskz_loadu_epi32(here, from + places[i]));
+    }
+}
+
+/* y := or += some tiles of windows @ the first 16 columns of a panel, or @ all 32 where it is
+   `wide`: up to four tiles, or two. Sums 2 and 3 are those of the last two, or of the columns behind
+   the first 16. */
+TILE_INLINE void tile_windows_block(const tile_row* x, int tiles, const tile_runs* runs,
+                                    const uint32_t* p, float* y, Py_ssize_t y_row, int adds,
+                                    const int wide) {
+    const Py_ssize_t size = y_row * sizeof(*y), p_row = PAIR_WIDTH * sizeof(*p);
+    float* y2 = wide ? y + 16 : y + 2 * TILE_ROWS * y_row;
+    float* y1 = y + TILE_ROWS * y_row;
+    float* y3 = y2 + TILE_ROWS * y_row;
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    if (adds) {
+        _tile_loadd(0, y, size);
+        if (tiles > 1) _tile_loadd(1, y1, size);
+        if (wide || tiles > 2) _tile_loadd(2, y2, size);
+        if (wide ? tiles > 1 : tiles > 3) _tile_loadd(3, y3, size);
+    }
+#define TILE_STEP(A, B)                                                    \
+    _tile_loadd(B, b, p_row);                                              \
+    _tile_loadd(A, x[0].at + x[0].step[r] + l, x[0].apart);                \
+    _tile_dpbf16ps(0, A, B);                                               \
+    if (tiles > 1) {                                                       \
+        _tile_loadd(A, x[1].at + x[1].step[r] + l, x[1].apart);            \
+        _tile_dpbf16ps(1, A, B);                                           \
+    }                                                                      \
+    if (!wide && tiles > 2) {                                              \
+        _tile_loadd(A, x[2].at + x[2].step[r] + l, x[2].apart);            \
+        _tile_dpbf16ps(2, A, B);                                           \
+        if (tiles > 3) {                                                   \
+            _tile_loadd(A, x[3].at + x[3].step[r] + l, x[3].apart);        \
+            _tile_dpbf16ps(3, A, B);                                       \
+        }                                                                  \
+    }                                                                      \
+    if (wide) {                                                            \
+        _tile_loadd(B, b + 16, p_row);                                     \
+        if (tiles > 1) _tile_dpbf16ps(3, A, B);                            \
+        _tile_loadd(A, x[0].at + x[0].step[r] + l, x[0].apart);            \
+        _tile_dpbf16ps(2, A, B);                                           \
+    }
+    for (Py_ssize_t r = 0; r < runs->count; r++) {
+        const uint32_t* b = p + runs->begin[r] * PAIR_WIDTH;
+        Py_ssize_t l = 0;
+        for (; l + HALF_DEPTH <= runs->pairs[r]; l += HALF_DEPTH, b += HALF_DEPTH * PAIR_WIDTH) {
+            TILE_STEP(4, 5)
+        }
+        if (l < runs->pairs[r]) {
+            TILE_STEP(6, 7)
+        }
+    }
+#undef TILE_STEP
+    _tile_stored(0, y, size);
+    if (tiles > 1) _tile_stored(1, y1, size);
+    if (wide || tiles > 2) _tile_stored(2, y2, size);
+    if (wide ? tiles > 1 : tiles > 3) _tile_stored(3, y3, size);
+}
+
+/* y (rows, n) := or += these windows @ all panels */
+TILE_INLINE void tile_windows_rows(const tile_row* x, const tile_runs* runs,
+                                   const uint32_t* p, Py_ssize_t all, float* y, Py_ssize_t y_row,
+                                   Py_ssize_t rows, Py_ssize_t n, int adds) {
+    float near[WINDOW_ROWS * 16];
+    for (Py_ssize_t j = 0; j < n; j += PAIR_WIDTH, p += all * PAIR_WIDTH) {
+        const int wide = n - j > 16, high = (wide ? 2 : 4) * TILE_ROWS, across = wide ? 32 : 16;
+        const uint32_t here = n - j < across ? (1u << (n - j)) - 1 : ~0u;
+        for (Py_ssize_t i = 0; i < rows; i += high) {
+            const Py_ssize_t some = rows - i < high ? rows - i : high;
+            const int tiles = (some + TILE_ROWS - 1) / TILE_ROWS;
+            const int straight = some % TILE_ROWS == 0 && n - j >= across;
+            float* to = y + i * y_row + j;
+            float* sums = straight ? to : near;
+            const Py_ssize_t row = straight ? y_row : across;
+            for (Py_ssize_t q = 0; adds && !straight && q < some; q++)
+                for (int c = 0; c < across; c += 16)
+                    _mm512_storeu_ps(near + q * row + c,
+                                     _mm512_maskz_loadu_ps(here >> c, to + q * y_row + c));
+            TILE_SEES(sums);
+            if (wide)
+                tile_windows_block(x + i / TILE_ROWS, tiles, runs, p, sums, row, adds, 1);
+            else
+                tile_windows_block(x + i / TILE_ROWS, tiles, runs, p, sums, row, adds, 0);
+            for (Py_ssize_t q = 0; !straight && q < some; q++)
+                for (int c = 0; c < across; c += 16)
+                    _mm512_mask_storeu_ps(to + q * y_row + c, here >> c,
+                                          _mm512_loadu_ps(near + q * row + c));
+        }
+    }
+}
+
+/* As `pair_windows` */
 static TILE_CODE void tile_windows(const uint32_t* a, const Py_ssize_t* places,
                                    const Py_ssize_t* taps, const uint32_t* p, Py_ssize_t first,
                                    Py_ssize_t k, Py_ssize_t all, float* y, Py_ssize_t y_row,
                                    Py_ssize_t m, Py_ssize_t n) {
-    enum { WINDOW_ROWS = 2 * TILE_ROWS, DEPTH = 288 };
-    uint32_t near[WINDOW_ROWS * DEPTH];
+    uint32_t near[WINDOW_ROWS * (WINDOW_DEPTH + HALF_DEPTH)];
+    Py_ssize_t steps[WINDOW_DEPTH];
+    tile_row x[WINDOW_ROWS / TILE_ROWS];
+    tile_runs runs;
     if (!tiles_granted()) {
         pair_windows(a, places, taps, p, first, k, all, y, y_row, m, n);
         return;
     }
-    for (Py_ssize_t l = first; l < first + k; l += DEPTH) {
-        const Py_ssize_t depth = first + k - l < DEPTH ? first + k - l : DEPTH;
-        const Py_ssize_t row = (depth + TILE_DEPTH / 2 - 1) / (TILE_DEPTH / 2) * (TILE_DEPTH / 2);
-        const Py_ssize_t most = WINDOW_ROWS * DEPTH / row / WINDOW_ROWS * WINDOW_ROWS;
-        int run_of[DEPTH], runs = 0;                         /* how long each is */
-        for (Py_ssize_t t = 0, begin = 0; t < depth; t++)
-            if (t + 1 == depth || taps[l + t + 1] != taps[l + t] + 1) {
-                run_of[runs++] = t + 1 - begin;
-                begin = t + 1;
+    for (Py_ssize_t l = first; l < first + k; l += WINDOW_DEPTH) {
+        const Py_ssize_t depth = first + k - l < WINDOW_DEPTH ? first + k - l : WINDOW_DEPTH;
+        const Py_ssize_t row = depth + HALF_DEPTH;
+        tile_find_runs(taps + l, depth, &runs);
+        const int lie_there = runs.count > 1 || taps[l + depth - 1] == taps[l] + depth - 1;
+        for (Py_ssize_t r = 0; r < runs.count; r++) steps[r] = taps[l + runs.begin[r]];
+        tile_window_shapes(runs.left);
+        for (Py_ssize_t i = 0; i < m; i += WINDOW_ROWS) {
+            const Py_ssize_t rows = m - i < WINDOW_ROWS ? m - i : WINDOW_ROWS;
+            for (Py_ssize_t r = 0; r < rows; r += TILE_ROWS) {
+                const Py_ssize_t* at = places + i + r;
+                tile_row* tile = &x[r / TILE_ROWS];
+                int even = lie_there && rows - r >= TILE_ROWS;
+                for (int s = 2; even && s < TILE_ROWS; s++)
+                    even = at[s] - at[s - 1] == at[1] - at[0];
+                if (even) {
+                    *tile = (tile_row){a + at[0], steps, (at[1] - at[0]) * sizeof(*a)};
+                    continue;
+                }
+                *tile = (tile_row){near + r * row, runs.begin, row * sizeof(*a)};
+                tile_copy(a, at, taps + l, depth, near + r * row, row,
+                          rows - r < TILE_ROWS ? rows - r : TILE_ROWS);
             }
-        for (Py_ssize_t i = 0; i < m; i += most) {
-            const Py_ssize_t rows = m - i < most ? m - i : most;
-            for (Py_ssize_t r = 0; r < rows; r++) {
-                uint32_t* to = near + r * row;
-                const Py_ssize_t* tap = taps + l;
-                for (int s = 0; s < runs; tap += run_of[s], to += run_of[s], s++)
-                    tile_copy(a + places[i + r] + *tap, to, run_of[s]);
-                for (; to < near + (r + 1) * row; to++) *to = 0;
-            }
-            for (Py_ssize_t j = 0; j < n; j += PAIR_WIDTH)
-                tile_product_granted((const uint16_t*)near, 2 * row, p + j * all + l * PAIR_WIDTH,
-                                     (char*)(y + i * y_row + j), y_row, rows, 2 * depth,
-                                     n - j < PAIR_WIDTH ? n - j : PAIR_WIDTH,
-                                     l > 0 ? PAIR_ADDS : PAIR_SETS, 1);
+            TILE_SEES(near);
+            tile_windows_rows(x, &runs, p + l * PAIR_WIDTH, all, y + i * y_row, y_row, rows, n,
+                              l > 0);
         }
     }
+    _tile_release();
 }
 #else
 static void tile_product(const uint16_t* a, Py_ssize_t a_row, const uint32_t* p, char* y,

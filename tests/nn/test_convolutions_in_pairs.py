@@ -22,6 +22,9 @@ CASES = {
     "images in turns": ((9, 64, 32, 32), (16, 64, 3, 3), {"padding": 1}),
     "places of many images": ((33, 48, 4, 4), (33, 48, 3, 3), {"padding": 1, "stride": 2}),
     "short windows": ((2, 33, 30), (16, 33, 2), {"padding": 1}),
+    "rows of sixteen windows": ((2, 20, 6, 40), (12, 20, 3, 3), {"padding": 1}),
+    "every other window": ((1, 64, 5, 70), (50, 64, 3, 3), {"padding": 1, "stride": (1, 2)}),
+    "dilated taps of few channels": ((2, 4, 8, 36), (40, 4, 5, 5), {"dilation": 2, "padding": 4}),
     "volumes in parts": ((2, 16, 5, 6, 7), (16, 16, 3, 3, 3), {"padding": 1, "stride": 2}),
 }
 
@@ -73,11 +76,12 @@ def test_channels_that_lie_beside_each_other_give_the_same_bits(case):
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
-@pytest.mark.parametrize("place", [(0, 0), (4, 6), (6, 6)])
-def test_a_number_that_is_not_finite_reaches_the_elements_that_see_it(value, place):
-    x, w, b = drawn((2, 20, 7, 7), 1), drawn((18, 20, 3, 3), 2), drawn((18,), 3)
+@pytest.mark.parametrize("place, width, stride", [
+    ((0, 0), 7, 2), ((4, 6), 7, 2), ((6, 6), 7, 2), ((3, 17), 40, 1)])
+def test_a_number_that_is_not_finite_reaches_the_elements_that_see_it(value, place, width, stride):
+    x, w, b = drawn((2, 20, 7, width), 1), drawn((18, 20, 3, 3), 2), drawn((18,), 3)
     x[1, 3][place] = value
-    options = {"padding": 1, "stride": 2}
+    options = {"padding": 1, "stride": stride}
     found = with_gradients(F.conv2d, x, w, b, options)
     wanted = with_gradients(F.conv2d, x.double(), w.double(), b.double(), options)
     for rounded, exact in zip(found, wanted):

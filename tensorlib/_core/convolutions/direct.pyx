@@ -24,7 +24,8 @@ from tensorlib._core.products.panel_products cimport (
 from tensorlib._kernels.windows cimport Window
 
 cdef enum:
-    PLACES = 240         # windows whose results are transposed together
+    PLACES = 240         # windows whose results are transposed together: a multiple of those that
+    TOGETHER = 16        # are multiplied at once (`tile_product.h`) and mostly lie in a row
     LEAST_OUTS = 8       # with fewer, most of a panel is zeros
     LEAST_TAPS = 100     # with fewer, transposing the result takes longer than making columns
     LEAST_PAIRS = 16     # channel pairs of a place that are copied at once: fewer taps will do then
@@ -96,7 +97,8 @@ cdef void direct(const Direct* d, const Window* w, const char* x, const char* pa
     cdef Py_ssize_t[3] step
     cdef Py_ssize_t plane = w.apart, i, j, k, count = 0, first = 0
     cdef Py_ssize_t all = w.out[0] * w.out[1] * w.out[2], parts = (all + PLACES - 1) // PLACES
-    cdef Py_ssize_t most = (all + parts - 1) // max(<Py_ssize_t>1, parts)    # of nearly one size
+    cdef Py_ssize_t most = (all + parts - 1) // max(<Py_ssize_t>1, parts)    # of nearly one size,
+    most = (most + TOGETHER - 1) // TOGETHER * TOGETHER
     set_steps(d, w.size[1], w.size[2], step)
     if d.copies:
         x = (with_pairs if d.paired and not d.lanes else with_zeros)(
