@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from operator import attrgetter, index as as_int, itemgetter
 from typing import Any, Self, overload
 
@@ -28,6 +28,10 @@ class Row(Module):
     def _get_abs_string_index(self, idx: Any) -> str:
         """The name of the module at a position. Raises: IndexError, TypeError."""
         return list(self._modules)[position(self, idx, "modules")]
+
+    def _get_module(self, idx: Any) -> Any:
+        """The module at a position. Raises: IndexError, TypeError."""
+        return next(islice(self._modules.values(), position(self, idx, "modules"), None))
 
     def take(self, modules: Iterable[Module]) -> None:
         """Replaces all modules by these, numbered from 0."""
@@ -78,8 +82,8 @@ class Row(Module):
         if not isinstance(modules, Iterable):
             raise TypeError(f"{type(self).__name__}.extend: expected modules, got "
                             f"{type(modules).__name__}")
-        for module in list(modules):
-            self.append(module)
+        for i, module in enumerate(list(modules), len(self)):
+            self.add_module(str(i), module)
         return self
 
     def __add__(self, other: Iterable[Module]) -> Self:
@@ -122,7 +126,7 @@ class Sequential(Row):
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
             return type(self)(OrderedDict(list(self._modules.items())[idx]))
-        return self._modules[self._get_abs_string_index(idx)]
+        return self._get_module(idx)
 
     def insert(self, index: int, module: Module) -> Self:
         """This one with a module before that at a position. Raises: IndexError, TypeError."""
@@ -161,7 +165,7 @@ class ModuleList(Row):
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
             return type(self)(list(self)[idx])
-        return self._modules[self._get_abs_string_index(idx)]
+        return self._get_module(idx)
 
     def insert(self, index: int, module: Module) -> None:
         """Inserts a module before the one at a position."""
@@ -410,11 +414,11 @@ class ParameterDict(Module):
 
 def position(container, idx, what):
     """A position from the start, of one from either end. Raises: IndexError, TypeError."""
-    number = as_int(idx)
-    if not -len(container) <= number < len(container):
+    number, count = as_int(idx), len(container)
+    if not -count <= number < count:
         raise IndexError(f"{type(container).__name__}: index {number} is out of range for "
-                         f"{len(container)} {what}")
-    return number % len(container)
+                         f"{count} {what}")
+    return number % count
 
 
 def learnt(value):
