@@ -322,6 +322,14 @@ cdef void ne_run(const floating* a, const floating* b, uint8_t* y,
         y[i] = a[i] != b[i]
 
 
+cdef void eq_bool_run(const uint8_t* a, const uint8_t* b, uint8_t* y,
+                      Py_ssize_t n) noexcept nogil:
+    """y := a == b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = (a[i] == 0) == (b[i] == 0)
+
+
 cdef void lt_run(const floating* a, const floating* b, uint8_t* y,
                  Py_ssize_t n) noexcept nogil:
     """y := a < b"""
@@ -453,7 +461,7 @@ def table():
         ("logical_and", <size_t>&logical_and_run[float], <size_t>&logical_and_run[double]),
         ("logical_or", <size_t>&logical_or_run[float], <size_t>&logical_or_run[double]),
         ("logical_xor", <size_t>&logical_xor_run[float], <size_t>&logical_xor_run[double]),
-    ], 2, "bool") + rows_for(
+    ], 2, "bool") + rows_for(("bool",), [("eq", <size_t>&eq_bool_run)], 2) + rows_for(
         ("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"), [
             ("heaviside", <size_t>&heaviside_run[uint8_t], <size_t>&heaviside_run[uint8_t],
              <size_t>&heaviside_run[int8_t], <size_t>&heaviside_run[int16_t],

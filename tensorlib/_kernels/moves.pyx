@@ -114,6 +114,9 @@ cdef void transpose_run(const item* x, Py_ssize_t x_stride, item* y, Py_ssize_t 
     cdef Py_ssize_t i, j, k, l, height, width, down, across
     cdef const char* source
     cdef char* target
+    if item is pair:
+        transpose_pairs(x, x_stride, y, y_stride, rows, columns)
+        return
     if y_stride == columns * <Py_ssize_t>sizeof(item) and 2 <= columns <= NARROW:
         if columns == 2:
             interleave(x, x_stride, y, rows, 2)
@@ -149,6 +152,18 @@ cdef void transpose_run(const item* x, Py_ssize_t x_stride, item* y, Py_ssize_t 
             else:
                 for k in range(height):
                     memcpy(target + k * y_stride, turned + k * across, width * sizeof(item))
+
+
+cdef void transpose_pairs(const pair* x, Py_ssize_t x_stride, pair* y, Py_ssize_t y_stride,
+                          Py_ssize_t rows, Py_ssize_t columns) noexcept nogil:
+    """The same for items as long as a register, which need no shuffles: one by one, in blocks"""
+    cdef Py_ssize_t i, j, k, l
+    for j in range(0, columns, 8):           # HALF, as a literal
+        for i in range(0, rows, 8):
+            for k in range(i, min(i + HALF, rows)):
+                for l in range(j, min(j + HALF, columns)):
+                    (<pair*>(<char*>y + k * y_stride))[l] = (
+                        <const pair*>(<const char*>x + l * x_stride))[k]
 
 
 cdef inline void interleave(const item* x, Py_ssize_t x_stride, item* y, Py_ssize_t rows,

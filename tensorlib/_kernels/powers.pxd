@@ -1,6 +1,6 @@
 """Runs of powers, which loops of float32 and of half types share."""
 
-from tensorlib._kernels.vecmath cimport floating, infinity, magnitude, sqrt
+from tensorlib._kernels.vecmath cimport floating, infinity, magnitude, product_error, sqrt
 from tensorlib._kernels.vecmath_pow cimport is_ordinary, pow, pow_ordinary
 
 cdef extern from "wide_root.h" nogil:
@@ -44,6 +44,13 @@ cdef inline bint pow_by_hand(const floating* a, floating e, floating* y, Py_ssiz
     elif e == -1:
         for i in range(start, stop):
             y[i] = one / a[i]
+    elif e == -2:                              # as for -0.5
+        for i in range(start, stop):
+            first = one / a[i]
+            root = first * first
+            lost = product_error(first, first, root) - (root + root) * product_error(
+                first, a[i], one)
+            y[i] = root + lost if (root < inf) & (magnitude(a[i]) < inf) else root
     elif e == 0.5:
         if floating is double and HAS_WIDE:
             for i in range(start, stop):       # pow(-0, 0.5) is +0

@@ -66,6 +66,21 @@ cdef extern from * nogil:
         }
     }
 
+    /* Two columns of float64 beside each other, as the parts of complex128 are */
+    typedef double two_unaligned __attribute__((vector_size(16), aligned(8), may_alias));
+    static inline void scan_two_doubles(const double *x, double *y, Py_ssize_t n,
+                                        Py_ssize_t step) {
+        two_doubles total = {0}, error = {0};
+        for (Py_ssize_t i = 0; i < n; i++) {
+            two_doubles added = *(const two_unaligned *)(x + i * step);
+            two_doubles sum = total + added, part = sum - total;
+            two_doubles lost = (total - (sum - part)) + (added - part);
+            error += (two_doubles)((two_masks)lost & (lost == lost));
+            total = sum;
+            *(two_unaligned *)(y + i * step) = total + error;
+        }
+    }
+
     /* Two columns of float32 beside each other: GCC by itself converts one after the other */
     static inline void scan_two_floats(const float *x, float *y, Py_ssize_t n, Py_ssize_t step) {
         two_doubles total = {0};
@@ -97,6 +112,7 @@ cdef extern from * nogil:
     """
     void scan_wholes(const uint64_t* x, uint64_t* y, Py_ssize_t n)
     void scan_one_double(const double* x, double* y, Py_ssize_t n, Py_ssize_t step)
+    void scan_two_doubles(const double* x, double* y, Py_ssize_t n, Py_ssize_t step)
     void scan_two_floats(const float* x, float* y, Py_ssize_t n, Py_ssize_t step)
     void scan_four_doubles(const double* x, double* y, Py_ssize_t a, Py_ssize_t b, Py_ssize_t c,
                            Py_ssize_t d, Py_ssize_t n, Py_ssize_t step)
@@ -180,6 +196,9 @@ cdef void scan_narrow(const floating* x, floating* y, Py_ssize_t outer, Py_ssize
             else:
                 scan_one(x + at, y + at, n, inner)
                 column += 1
+        return
+    if floating is double and columns == inner == 2:
+        scan_two_doubles(x, y, n, 2)
         return
     while column + fewest <= columns:
         scan_four(x, y, begin_of(column, n, inner), begin_of(column + 1, n, inner),

@@ -194,6 +194,13 @@ cdef void square_bool_run(const uint8_t* x, int64_t* y, Py_ssize_t n) noexcept n
         y[i] = x[i] != 0
 
 
+cdef void not_bool_run(const uint8_t* x, uint8_t* y, Py_ssize_t n) noexcept nogil:
+    """y := not x"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] == 0
+
+
 cdef void neg_half_run(const uint16_t* x, uint16_t* y, Py_ssize_t n) noexcept nogil:
     """y := -x"""
     cdef Py_ssize_t i
@@ -237,4 +244,5 @@ def table():
     ], output="bool") + rows_for(HALVES, [
         ("neg", <size_t>&neg_half_run, <size_t>&neg_half_run),
         ("abs", <size_t>&abs_half_run, <size_t>&abs_half_run),
-    ]) + rows_for(("bool",), [("square", <size_t>&square_bool_run)], output="int64")
+    ]) + rows_for(("bool",), [("square", <size_t>&square_bool_run)], output="int64") + rows_for(
+        ("bool",), [("logical_not", <size_t>&not_bool_run), ("bitwise_not", <size_t>&not_bool_run)])

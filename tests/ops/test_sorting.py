@@ -157,6 +157,23 @@ def test_bools_that_there_are_and_how_often(row):
         values.tolist(), inverse.tolist()]
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32"])
+@pytest.mark.parametrize("most", [1, 2, 50])
+def test_rows_that_share_their_first_columns_are_sorted_by_the_others(dtype, most):
+    x = np.random.default_rng(most).integers(0, most + 1, (300, 6)).astype(dtype)
+    values, inverse, counts = np.unique(x, axis=0, return_inverse=True, return_counts=True)
+    ours = tl.tensor(x).unique(dim=0, return_inverse=True, return_counts=True)
+    assert [part.tolist() for part in ours] == [
+        values.tolist(), inverse.reshape(-1).tolist(), counts.tolist()]
+
+
+@pytest.mark.parametrize("n", [100, 600, 5000])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "float32", "float64"])
+def test_numbers_on_both_sides_of_0_keep_their_order(dtype, n):
+    x = np.random.default_rng(n).integers(-100, 100, n).astype(dtype)
+    assert tl.tensor(x).argsort(stable=True).tolist() == x.argsort(kind="stable").tolist()
+
+
 def test_orders_are_taken_of_what_is_laid_out_otherwise():
     array = np.random.default_rng(0).normal(size=(5, 7, 3))
     x = tl.tensor(array).permute(2, 0, 1)[:, ::-1]

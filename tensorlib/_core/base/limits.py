@@ -27,9 +27,25 @@ def checked(name, type):
 
 
 class Limits:
-    """What `finfo` and `iinfo` share: two of the same dtype are equal."""
+    """What `finfo` and `iinfo` share: two of the same dtype are equal, and one never changes.
+
+    So one of each dtype is made, and given again.
+    """
 
     __slots__ = ("dtype", "bits", "max", "min")
+
+    def __new__(cls, type=None):
+        made = cls.known.get(type) if type.__hash__ else None
+        if made is None:
+            made = super().__new__(cls)
+            for name, value in cls.limits(type).items():
+                object.__setattr__(made, name, value)
+            if type is not None:             # the default dtype may be another later
+                cls.known[type] = made
+        return made
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"{type(self).__name__}: {name} cannot be set")
 
     def __eq__(self, other):
         return type(other) is type(self) and other.dtype == self.dtype
@@ -53,23 +69,25 @@ class finfo(Limits):
     """
 
     __slots__ = ("eps", "tiny", "smallest_normal", "resolution")
+    known: dict = {}
 
-    def __init__(self, type=None):
+    @staticmethod
+    def limits(type):
+        """The attributes by name."""
         type = get_default_dtype() if type is None else checked("finfo", type)
         type = type.to_real() if type.is_complex else type
         if not type.is_floating_point:
             raise TypeError(f"finfo: takes a floating dtype, got {type}; iinfo takes integers")
-        self.dtype, self.bits = type.name, 8 * type.itemsize
         if type.name in OF_8_BITS:
-            self.eps, self.max, self.tiny = OF_8_BITS[type.name]
+            eps, largest, tiny = OF_8_BITS[type.name]
         elif type.name in FORMATS:
             fraction, exponent = FORMATS[type.name]
-            self.eps = 2.0**-fraction
-            self.max, self.tiny = (2 - self.eps) * 2.0**exponent, 2.0 ** (1 - exponent)
+            eps = 2.0**-fraction
+            largest, tiny = (2 - eps) * 2.0**exponent, 2.0 ** (1 - exponent)
         else:
             raise NotImplementedError(f"finfo: the limits of {type} are not known here")
-        self.min, self.smallest_normal = -self.max, self.tiny
-        self.resolution = 10.0 ** -DIGITS.get(type.name, 0)
+        return dict(dtype=type.name, bits=8 * type.itemsize, eps=eps, max=largest, min=-largest,
+                    tiny=tiny, smallest_normal=tiny, resolution=10.0 ** -DIGITS.get(type.name, 0))
 
     def __repr__(self):
         return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
@@ -85,16 +103,18 @@ class iinfo(Limits):
     """
 
     __slots__ = ()
+    known: dict = {}
 
-    def __init__(self, type):
+    @staticmethod
+    def limits(type):
+        """The attributes by name."""
         type = checked("iinfo", type)
         if has_gradients(type):
             raise TypeError(f"iinfo: takes a dtype of integers, got {type}; finfo takes others")
         if type.name == "bool":
             raise TypeError("iinfo: takes a dtype of integers, got tensorlib.bool")
         limits = np.iinfo(type.name)
-        self.dtype, self.bits = type.name, limits.bits
-        self.max, self.min = int(limits.max), int(limits.min)
+        return dict(dtype=type.name, bits=limits.bits, max=int(limits.max), min=int(limits.min))
 
     def __repr__(self):
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

@@ -42,18 +42,33 @@ cdef struct Ramp:
 cdef void ramp_integers(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Ramp* ramp = <Ramp*>context
     cdef uint64_t* y = <uint64_t*>ramp.y
+    cdef uint64_t value = ramp.first + <uint64_t>begin * ramp.stride, stride = ramp.stride
     cdef Py_ssize_t i
     for i in range(begin, end):
-        y[i] = ramp.first + <uint64_t>i * ramp.stride
+        y[i] = value
+        value += stride
 
 
 cdef inline void ramp_reals(floating* y, Ramp* ramp, Py_ssize_t begin,
                             Py_ssize_t end) noexcept nogil:
-    cdef Py_ssize_t i, middle = min(max(ramp.half, begin), end)
-    for i in range(begin, middle):
-        y[i] = <floating>(ramp.start + <double>i * ramp.step)
-    for i in range(middle, end):
-        y[i] = <floating>(ramp.stop - <double>(ramp.last - i) * ramp.step)
+    cdef Py_ssize_t middle = min(max(ramp.half, begin), end)
+    steps_from(y + begin, ramp.start, ramp.step, 0, begin, middle)
+    steps_from(y + middle, ramp.stop, ramp.step, ramp.last, middle, end)
+
+
+cdef inline void steps_from(floating* y, double start, double step, Py_ssize_t origin,
+                            Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """y[i - begin] := start + (i - origin) * step; an int is sooner a double than a Py_ssize_t,
+    and the sums are exact"""
+    cdef double first
+    cdef int k, n
+    while begin < end:
+        first = <double>(begin - origin)
+        n = <int>min(end - begin, <Py_ssize_t>RAMP_GRAIN)
+        for k in range(n):
+            y[k] = <floating>(start + (first + <double>k) * step)
+        y += n
+        begin += n
 
 
 cdef void ramp_floats(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

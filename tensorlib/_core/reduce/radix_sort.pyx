@@ -1,11 +1,12 @@
 """A radix sort of rows of sort keys: digit by digit from the lowest on, each by counting.
 
 On a Zen 4 it sorts 1,000,000 keys of float32 in 12 ms; NumPy, which compares keys there, takes 60.
-The digits cover only the bits that differ within a row, and all have the same length. Each pass
-leaves equal digits in their order, so that the sort is stable.
+The digits are those of what a key is above the least one of its row, which has few bits where the
+elements have a small range, and all have the same length. Each pass leaves equal digits in their
+order, so that the sort is stable.
 """
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport INT64
@@ -39,19 +40,19 @@ cdef int length_of(uint64_t bits) noexcept nogil:
 
 
 cdef inline void deal(const uint64_t* x, uint64_t* y, Py_ssize_t n, Py_ssize_t words, int shift,
-                      uint64_t mask, uint64_t turned) noexcept nogil:
-    """y := the items of x in the order of one digit; `words` of each are moved"""
+                      uint64_t mask, uint64_t least) noexcept nogil:
+    """y := the items of x in the order of one digit of x - least; `words` of each are moved"""
     cdef Py_ssize_t counts[COUNTS]
     cdef Py_ssize_t i, place, count, before = 0
     memset(counts, 0, (mask + 1) * sizeof(Py_ssize_t))
     for i in range(n):
-        counts[x[i * words] >> shift & mask ^ turned] += 1
+        counts[x[i * words] - least >> shift & mask] += 1
     for i in range(<Py_ssize_t>mask + 1):
         count = counts[i]
         counts[i] = before
         before += count
     for i in range(n):
-        count = x[i * words] >> shift & mask ^ turned
+        count = x[i * words] - least >> shift & mask
         place = counts[count]
         counts[count] = place + 1
         y[place * words] = x[i * words]
@@ -59,25 +60,35 @@ cdef inline void deal(const uint64_t* x, uint64_t* y, Py_ssize_t n, Py_ssize_t w
             y[place * words + 1] = x[i * words + 1]
 
 
+cdef inline void find_bounds(const int64_t* x, Py_ssize_t n, Py_ssize_t words, int64_t* least,
+                             int64_t* most) noexcept nogil:
+    cdef int64_t low = x[0], high = x[0]
+    cdef Py_ssize_t i
+    for i in range(n):
+        low = min(low, x[i * words])
+        high = max(high, x[i * words])
+    least[0] = low
+    most[0] = high
+
+
 cdef uint64_t* in_order(uint64_t* x, uint64_t* y, Py_ssize_t n, Py_ssize_t words,
                         int low) noexcept nogil:
     """Sorts the items of x by the bits from `low` on. Returns where they are then: x or y."""
-    cdef uint64_t differ = 0
-    cdef Py_ssize_t i
+    cdef int64_t least, most
     cdef int passes, length, digit = SHORT_DIGIT if n < SHORT_ROW else DIGIT, k, shift = low
-    for i in range(n):
-        differ |= x[i * words] ^ x[0]
-    length = length_of(differ >> low)
+    if words == 1:
+        find_bounds(<const int64_t*>x, n, 1, &least, &most)
+    else:
+        find_bounds(<const int64_t*>x, n, 2, &least, &most)
+    least -= least & ((<int64_t>1 << low) - 1)
+    length = length_of((<uint64_t>most - <uint64_t>least) >> low)
     passes = (length + digit - 1) // digit
     digit = (length + passes - 1) // passes if passes else 0
     for k in range(passes):
-        # the highest bit is the sign, of which 1 comes first
         if words == 1:
-            deal(x, y, n, 1, shift, (1 << digit) - 1,
-                 <uint64_t>1 << (63 - shift) if shift + digit > 63 else 0)
+            deal(x, y, n, 1, shift, (1 << digit) - 1, <uint64_t>least)
         else:
-            deal(x, y, n, 2, shift, (1 << digit) - 1,
-                 <uint64_t>1 << (63 - shift) if shift + digit > 63 else 0)
+            deal(x, y, n, 2, shift, (1 << digit) - 1, <uint64_t>least)
         x, y = y, x
         shift += digit
     return x

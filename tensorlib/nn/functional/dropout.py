@@ -4,7 +4,7 @@
 import numpy as np
 
 from tensorlib._core.base.warned import warn_of
-from tensorlib import bernoulli, ones, rand_like, where
+from tensorlib import bernoulli, empty_like, ones, rand_like, where
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.parametric_activations import leaky_relu
 from tensorlib.nn.functional.elementwise_losses import require_floating
@@ -189,7 +189,7 @@ def rrelu(input: Tensor, lower=1 / 8, upper=1 / 3, training=False, inplace=False
         raise RuntimeError(f"rrelu: lower must not be above upper, got {lower} and {upper}")
     slope = (lower + upper) / 2
     if training:
-        slope = rand_like(input.detach()) * (upper - lower) + lower
+        slope = empty_like(input.detach()).uniform_(lower, upper)
     if inplace:                      # leaky_relu would save the input, which is overwritten
         return finished(input, input * where(input.detach() > 0, 1.0, slope), True)
     return leaky_relu(input, slope)

@@ -29,6 +29,10 @@ class Row(Module):
         """The name of the module at a position. Raises: IndexError, TypeError."""
         return next(islice(self._modules, position(self, idx, "modules"), None))
 
+    def _get_module(self, idx: Any) -> Any:
+        """The module at a position. Raises: IndexError, TypeError."""
+        return next(islice(self._modules.values(), position(self, idx, "modules"), None))
+
     def take(self, modules: Iterable[Module]) -> None:
         """Replaces all modules by these, numbered from 0."""
         modules = list(modules)
@@ -78,8 +82,8 @@ class Row(Module):
         if not isinstance(modules, Iterable):
             raise TypeError(f"{type(self).__name__}.extend: expected modules, got "
                             f"{type(modules).__name__}")
-        for module in list(modules):
-            self.append(module)
+        for i, module in enumerate(list(modules), len(self)):
+            self.add_module(str(i), module)
         return self
 
     def __add__(self, other: Iterable[Module]) -> Self:
@@ -122,7 +126,7 @@ class Sequential(Row):
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
             return type(self)(OrderedDict(list(self._modules.items())[idx]))
-        return self._modules[self._get_abs_string_index(idx)]
+        return self._get_module(idx)
 
     def insert(self, index: int, module: Module) -> Self:
         """This one with a module before that at a position. Raises: IndexError, TypeError."""
@@ -161,7 +165,7 @@ class ModuleList(Row):
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
             return type(self)(list(self)[idx])
-        return self._modules[self._get_abs_string_index(idx)]
+        return self._get_module(idx)
 
     def _get_abs_string_index(self, idx: Any) -> str:
         """The name of the module at a position: its number, which needs no search."""

@@ -380,5 +380,13 @@ def check_name(module, kind, name):
         raise KeyError(f"the name of a member of a module can't contain \".\", got \"{name}\"")
     if name == "":
         raise KeyError("the name of a member of a module can't be the empty string \"\"")
-    if name not in members and hasattr(module, name):
+    if name not in members and has_attribute(module, name):
         raise KeyError(f"attribute '{name}' already exists")
+
+
+def has_attribute(module, name):
+    """The same as `hasattr`, which makes the text of an error where there is none."""
+    if name in vars(module):
+        return True
+    asks = module._gives_members or hasattr(type(module), name)
+    return asks and hasattr(module, name)

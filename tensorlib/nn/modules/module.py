@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
+from weakref import ref
 
 from tensorlib import (
     Tensor,
@@ -74,9 +75,10 @@ class Module(Hooked, Stated):
         if (args or kwargs) and not self.call_super_init:
             raise TypeError(f"{type(self).__name__}.__init__: Module.__init__() takes no arguments,"
                             f" got {', '.join([*map(repr, args), *kwargs])}")
+        owner = ref(self)
         vars(self).update(
-            training=True, _non_persistent_buffers_set=set(),
-            _parameters=Registered(self), _buffers=Registered(self), _modules=Registered(self))
+            training=True, _non_persistent_buffers_set=set(), _parameters=Registered.empty(owner),
+            _buffers=Registered.empty(owner), _modules=Registered.empty(owner))
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 

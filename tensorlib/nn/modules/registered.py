@@ -12,11 +12,20 @@ class Registered(dict):
     that Python asks it.
     """
 
+    __slots__ = ("owner",)
+
     def __new__(cls, *given, **members):
         """Of a module. What libraries make of containers by their type is a plain dict."""
         if given and hasattr(type(given[0]), "_gives_members"):
             return super().__new__(cls)
         return dict(*given, **members)
+
+    @classmethod
+    def empty(cls, owner):
+        """A dict without members, of a module that a weak reference refers to."""
+        made = dict.__new__(cls)
+        made.owner = owner
+        return made
 
     def __init__(self, owner, members=()):
         super().__init__(members)

@@ -122,14 +122,14 @@ def resize_(self, *sizes, size=None, memory_format=None):
         sizes = (size,)
     shape = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
     shape = ints("resize_", "size", shape)
+    if memory_format is None and shape == self.shape and not self.requires_grad:
+        return self
     count = prod(shape)
     if shape and min(shape) < 0 or count * self.itemsize >= 2**63:
         raise RuntimeError(f"resize_: sizes must not be negative, or too large, got {shape}")
     refuse_gradient("resize_", self)
     if memory_format not in (None, contiguous_format, preserve_format):
         raise RuntimeError(f"resize_: memory_format must be contiguous_format, got {memory_format}")
-    if memory_format is None and shape == self.shape:
-        return self
     held = self.data
     if count == held.numel() and held.is_contiguous():
         self.data = held.view(shape)

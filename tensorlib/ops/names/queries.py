@@ -1,6 +1,6 @@
 """Queries of tensors: signs, sizes and devices, and the dtype of a result."""
 
-from tensorlib._core.base.dtypes import promote_types
+from tensorlib._core.base.dtypes import get_default_dtype, promote_types
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.properties import UntypedStorage
 from tensorlib._core.tensor.tensor import Tensor
@@ -62,6 +62,28 @@ def result_type(tensor: object, other: object):
     >>> tensorlib.result_type(tensorlib.tensor([1, 2]), 1.0)
     tensorlib.float32
     """
+    key = result_key(tensor), result_key(other), get_default_dtype()
+    known = RESULT_TYPES.get(key)
+    if known is None:
+        known = dtype_of_sum(tensor, other)
+        if None not in key:
+            RESULT_TYPES[key] = known
+    return known
+
+
+RESULT_TYPES: dict = {}        # the dtypes of sums that were asked for
+
+
+def result_key(x):
+    """What the dtype of a sum depends on; None where that is not known."""
+    if type(x) is Tensor:
+        return x.dtype, x.ndim == 0
+    kind = type(x)
+    return kind if kind in (bool, float, complex) or kind is int and abs(x) < 2**63 else None
+
+
+def dtype_of_sum(tensor, other):
+    """The dtype of a sum of both, from a sum of none of their elements."""
     both = [x.detach()[:0] if isinstance(x, Tensor) and x.ndim else x for x in (tensor, other)]
     if not any(isinstance(x, Tensor) for x in both):
         both = [FUNCTIONS["scalar_tensor"](x, dtype=FUNCTIONS["tensor"](x).dtype) for x in both]

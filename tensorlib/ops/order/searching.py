@@ -22,7 +22,7 @@ from tensorlib.ops.order.ordering import LONG_ROW, numbers, sorted_places
 from tensorlib.ops.samples import given, refusals
 
 PAIRS = 20_000          # so many comparisons take no longer than to sort
-COLUMNS = 8             # by which NumPy sorts rows sooner than it compares them one with another
+SORTED_WHOLE = 512      # up to so many elements in a matrix are sorted by every column
 FEW = 8                 # elements that are compared one by one with all others
 
 
@@ -68,14 +68,9 @@ def unique(input: Tensor, sorted=True, return_inverse=False, return_counts=False
         inverse = None if parts[1] is None else parts[1].reshape(array.shape)
         return chosen(input, parts[0], inverse, parts[2])
     rows, back = slices_as_rows("unique", array, dim)
-    if rows.shape[1] <= COLUMNS:
-        values, inverse, counts = within_memory("unique", lambda: unique_rows(
-            rows, return_inverse, return_counts))
-        return chosen(input, back(values.numpy()), inverse, counts)
-    values, inverse, counts = within_memory("unique", lambda: np.unique(
-        rows, return_inverse=True, return_counts=True, axis=0))
-    return chosen(input, back(values), inverse.reshape(-1) if return_inverse else None,
-                  counts if return_counts else None)
+    values, inverse, counts = within_memory("unique", lambda: unique_rows(
+        rows, return_inverse, return_counts))
+    return chosen(input, back(values.numpy()), inverse, counts)
 
 
 def chosen(input, values, *parts):
@@ -106,10 +101,47 @@ def slices_as_rows(name, array, dim):
 
 
 def unique_rows(rows, inverse, counts):
-    """The same of the rows of a matrix, sorted by each of its columns, the last one first."""
-    order = np.lexsort(rows.T[::-1])
+    """The same of the rows of a matrix."""
+    order = order_by_columns(rows)
     return runs_of_slices(from_numpy(rows[order]), inverse, counts,
                           from_numpy(order) if inverse else None)
+
+
+def order_by_columns(rows):
+    """The positions that sort the rows of a matrix by their first column, rows that are equal there
+    by the second, and so on; those that are equal in all stay in their order.
+
+    Only rows that are equal in all columns so far are looked at in the next, and only sorted where
+    some differ there: one or two columns decide most orders.
+    """
+    if rows.size <= SORTED_WHOLE:
+        return np.lexsort(rows.T[::-1])
+    order = sorted_places(from_numpy(np.ascontiguousarray(rows[:, 0])))
+    places = np.arange(len(rows))            # where rows stand that are still equal to a neighbour
+    group = np.zeros(len(rows), np.int64)    # which of these are equal
+    for i, column in enumerate(rows.T):
+        values = column[order[places]]
+        if i and not new_groups(values, group)[0]:
+            continue
+        if i:
+            by = np.lexsort((values, group))
+            order[places], values = order[places[by]], values[by]
+        starts = new_groups(values, group)[1]
+        alone = starts & np.append(starts[1:], True)
+        group, places = np.cumsum(starts)[~alone], places[~alone]
+        if not places.size:
+            break
+    return order
+
+
+def new_groups(values, group):
+    """Whether values within a group differ, and where groups of equal ones begin; NaN counts as
+    equal to NaN."""
+    differ = values[1:] != values[:-1]
+    if values.dtype.kind == "f":
+        differ &= (values[1:] == values[1:]) | (values[:-1] == values[:-1])
+    same = group[1:] == group[:-1]
+    return (differ & same).any(), np.concatenate([[True], differ | ~same])
 
 
 def unique_elements(flat, inverse, counts):
