@@ -40,6 +40,7 @@ from Cython.Compiler import Code, Main, Options
 from setuptools import Extension, setup
 from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 from setuptools.errors import CompileError
 from setuptools.modified import newer_group
 
@@ -564,5 +565,38 @@ class BuildTranslated(build_ext):
                               include_dirs=ext.include_dirs, extra_postargs=flags)
 
 
+# Folders whose modules are imported under other names, by the path of these in the package.
+OTHER_NAMES = {"": "shell", "data": "utils/data", "fx": "program/fx"}
+
+
+def stubs_of_other_names(package):
+    """Pairs of a path and a text: stubs for type checkers, which know modules by files alone.
+
+    `tensorlib.cuda` is `tensorlib/shell/cuda`, so that `tensorlib/cuda.pyi` has its names. These
+    stubs belong to the package that is installed: in the source tree they would hide its parts.
+    """
+    for name, folder in OTHER_NAMES.items():
+        home = Path(package, folder)
+        for path in sorted(home.rglob("*.py")):
+            place = path.relative_to(home)
+            if Path(name, place) != Path("__init__.py"):
+                module = ".".join(["tensorlib", *folder.split("/"), *place.with_suffix("").parts])
+                yield (Path(name, place).with_suffix(".pyi"),
+                       f"from {module.removesuffix('.__init__')} import *\n")
+
+
+class BuildTyped(build_py):
+    """Adds the stubs of modules under their other names to the package that is built."""
+
+    def run(self):
+        super().run()
+        if not self.editable_mode:
+            for place, text in stubs_of_other_names("tensorlib"):
+                path = Path(self.build_lib, "tensorlib", place)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+
+
 if __name__ == "__main__":
-    setup(ext_modules=list(extensions()), cmdclass={"build_ext": BuildTranslated})
+    setup(ext_modules=list(extensions()),
+          cmdclass={"build_ext": BuildTranslated, "build_py": BuildTyped})

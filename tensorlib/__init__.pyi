@@ -57,18 +57,19 @@ from tensorlib.func.compiling import compile as compile
 from tensorlib.func.mapping import vmap as vmap
 from tensorlib.io.files.front import load as load, save as save
 from tensorlib.profiler.summary import summary as summary
+from tensorlib.program import fx as fx
 from tensorlib.program.control import (
     case as case, cond as cond, scan as scan, switch_case as switch_case, while_loop as while_loop
 )
 from tensorlib.shell import (
     accelerator as accelerator, amp as amp, array_api as array_api, backends as backends,
     compiler as compiler, cpu as cpu, cuda as cuda, einops as einops, export as export, fft as fft,
-    functional as functional, futures as futures, fx as fx, hub as hub, jit as jit,
-    library as library, memory as memory, mps as mps, multiprocessing as multiprocessing,
-    overrides as overrides, quasirandom as quasirandom, random as random,
-    return_types as return_types, serialization as serialization, signal as signal,
-    sklearn as sklearn, special as special, storage as storage, torch_version as torch_version,
-    types as types, version as version, vision as vision, xpu as xpu
+    functional as functional, futures as futures, hub as hub, jit as jit, library as library,
+    memory as memory, mps as mps, multiprocessing as multiprocessing, overrides as overrides,
+    quasirandom as quasirandom, random as random, return_types as return_types,
+    serialization as serialization, signal as signal, sklearn as sklearn, special as special,
+    storage as storage, torch_version as torch_version, types as types, version as version,
+    vision as vision, xpu as xpu
 )
 from tensorlib.shell._absent import Future as Future
 from tensorlib.shell._settings import (

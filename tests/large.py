@@ -87,7 +87,7 @@ def tensor(array):
     return tl.from_numpy(np.asarray(array))
 
 
-def equal(result, expected):
+def assert_equal(result, expected):
     """The values are the same, whatever dtype numbers are promoted to."""
     assert tuple(result.shape) == expected.shape
     np.testing.assert_array_equal(result.numpy().astype(np.float64), expected)

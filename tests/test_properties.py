@@ -40,7 +40,7 @@ def pairs(dtype=tl.float64):
     )
 
 
-def exact(actual, expected):
+def assert_exact(actual, expected):
     """An array made from a list has lost the Tensor's dtype: only two Tensors must share it."""
     check_dtype = isinstance(expected, tl.Tensor)
     assert_close(actual, expected, rtol=0.0, atol=0.0, equal_nan=True, check_dtype=check_dtype)
@@ -61,7 +61,7 @@ class TestElementwise:
 
     @given(name=st.sampled_from(sorted(UNARY)), x=tensors(dtype=dtypes("floating")))
     def test_a_result_has_the_bits_of_the_contiguous_one(self, name, x):
-        exact(getattr(tl, name)(x), getattr(tl, name)(x.clone().contiguous()))
+        assert_exact(getattr(tl, name)(x), getattr(tl, name)(x.clone().contiguous()))
 
     @given(both=pairs())
     def test_broadcasting_is_expanding(self, both):
@@ -69,22 +69,22 @@ class TestElementwise:
         shape = np.broadcast_shapes(tuple(a.shape), tuple(b.shape))
         result = a + b
         assert tuple(result.shape) == shape
-        exact(result, a.expand(shape) + b.expand(shape))
-        exact(result, a.expand(shape).contiguous() + b.expand(shape).contiguous())
+        assert_exact(result, a.expand(shape) + b.expand(shape))
+        assert_exact(result, a.expand(shape).contiguous() + b.expand(shape).contiguous())
 
     @given(both=pairs(dtype=REAL))
     def test_sums_and_products_commute(self, both):
         a, b = both
-        exact(a + b, b + a)
-        exact(a * b, b * a)
-        exact(tl.maximum(a, b), tl.maximum(b, a))
+        assert_exact(a + b, b + a)
+        assert_exact(a * b, b * a)
+        assert_exact(tl.maximum(a, b), tl.maximum(b, a))
 
     @given(both=pairs(dtype=REAL))
     def test_comparisons_complement_each_other(self, both):
         a, b = both
-        exact(a < b, b > a)
-        exact(a <= b, ~(a > b))
-        exact(a == b, (a <= b) & (a >= b))
+        assert_exact(a < b, b > a)
+        assert_exact(a <= b, ~(a > b))
+        assert_exact(a == b, (a <= b) & (a >= b))
 
     @given(name=st.sampled_from(IN_PLACE), both=pairs(), data=st.data())
     def test_in_place_equals_out_of_place(self, name, both, data):
@@ -96,14 +96,14 @@ class TestElementwise:
         expected = getattr(tl, name)(a, b)
         result = getattr(a, f"{name}_")(b)
         assert result is a
-        exact(a, expected)
+        assert_exact(a, expected)
 
     @given(name=st.sampled_from(["neg", "abs", "exp", "tanh", "floor"]), data=st.data())
     def test_unary_in_place_equals_out_of_place(self, name, data):
         x = data.draw(tensors(layouts=WRITABLE))
         expected = getattr(tl, name)(x)
         assert getattr(x, f"{name}_")() is x
-        exact(x, expected)
+        assert_exact(x, expected)
 
     @given(name=st.sampled_from(["add", "mul"]), both=pairs(), data=st.data())
     def test_out_receives_the_result(self, name, both, data):
@@ -111,7 +111,7 @@ class TestElementwise:
         expected = getattr(tl, name)(a, b)
         out = data.draw(tensors(dtype=tl.float64, shape=expected.shape, layouts=WRITABLE))
         assert getattr(tl, name)(a, b, out=out) is out
-        exact(out, expected)
+        assert_exact(out, expected)
 
     @given(x=tensors(dtype=tl.float64, shape=shapes(min_dims=1), layouts=WRITABLE))
     def test_an_operand_that_overlaps_the_output_is_read_first_or_refused(self, x):
@@ -123,7 +123,7 @@ class TestElementwise:
         except RuntimeError as refusal:
             assert "overlap" in str(refusal) or "single memory location" in str(refusal)
         else:
-            exact(x, expected)
+            assert_exact(x, expected)
 
     @given(x=tensors(dtype=ALL))
     def test_inputs_are_left_as_they_were(self, x):
@@ -138,11 +138,11 @@ class TestViews:
     def test_views_equal_copies(self, x, data):
         array = np.array(x.tolist()).reshape(tuple(x.shape))
         order = data.draw(st.permutations(range(x.ndim)))
-        exact(x.permute(order).contiguous(), array.transpose(order))
-        exact(x.reshape(-1), array.reshape(-1))
-        exact(x.transpose(0, -1), array.swapaxes(0, -1))
-        exact(x.unsqueeze(1), np.expand_dims(array, 1))
-        exact(x.squeeze(), array.squeeze())
+        assert_exact(x.permute(order).contiguous(), array.transpose(order))
+        assert_exact(x.reshape(-1), array.reshape(-1))
+        assert_exact(x.transpose(0, -1), array.swapaxes(0, -1))
+        assert_exact(x.unsqueeze(1), np.expand_dims(array, 1))
+        assert_exact(x.squeeze(), array.squeeze())
 
     @given(x=tensors(dtype=tl.float64, shape=shapes(min_dims=1, min_side=1), layouts=WRITABLE))
     def test_writing_to_a_view_writes_to_its_base(self, x):
@@ -150,23 +150,23 @@ class TestViews:
         view = x.unsqueeze(0).transpose(0, -1)[..., :1]
         values = view.clone() + 1
         view += 1
-        exact(view, values)
+        assert_exact(view, values)
         expected.unsqueeze(0).transpose(0, -1)[..., :1].copy_(values)
-        exact(x, expected)
+        assert_exact(x, expected)
 
     @given(x=tensors(dtype=ALL, shape=shapes(min_dims=1, min_side=1)), data=st.data())
     def test_parts_join_to_the_whole(self, x, data):
         dim = data.draw(st.integers(-x.ndim, x.ndim - 1))
         size = data.draw(st.integers(1, x.shape[dim]))
-        exact(tl.cat(x.split(size, dim), dim), x)
-        exact(tl.cat(x.chunk(size, dim), dim), x)
-        exact(tl.stack(list(x)), x)
+        assert_exact(tl.cat(x.split(size, dim), dim), x)
+        assert_exact(tl.cat(x.chunk(size, dim), dim), x)
+        assert_exact(tl.stack(list(x)), x)
 
     @given(x=tensors(dtype=ALL), target=ALL)
     def test_a_cast_and_a_copy_do_not_share_memory(self, x, target):
         y = x.clone()
         assert y.dtype == x.dtype and tuple(y.shape) == tuple(x.shape)
-        exact(y, x)
+        assert_exact(y, x)
         assert x.to(x.dtype) is x
         assert x.to(target).dtype == target
 
@@ -187,7 +187,7 @@ class TestReductions:
 
     @given(x=tensors(dtype=dtypes("integer")))
     def test_integer_sums_are_exact(self, x):
-        exact(x.sum(), x.numpy().sum(dtype=np.int64))
+        assert_exact(x.sum(), x.numpy().sum(dtype=np.int64))
         assert x.sum().dtype == tl.int64
 
     @given(x=tensors(dtype=REAL, shape=shapes(min_dims=1, min_side=1)), data=st.data())
@@ -196,11 +196,11 @@ class TestReductions:
         values, positions = x.max(dim)
         columns = x.transpose(dim, -1).reshape(-1, x.shape[dim])
         chosen = positions.unsqueeze(dim).transpose(dim, -1).reshape(-1)
-        exact(columns[tl.arange(columns.shape[0]), chosen], values.unsqueeze(dim)
-              .transpose(dim, -1).reshape(-1))
-        exact(values, x.amax(dim))
+        assert_exact(columns[tl.arange(columns.shape[0]), chosen], values.unsqueeze(dim)
+                     .transpose(dim, -1).reshape(-1))
+        assert_exact(values, x.amax(dim))
         assert bool((x <= values.unsqueeze(dim)).all())
-        exact(x.min(dim).values, -((-x.double()).amax(dim)).to(x.dtype))
+        assert_exact(x.min(dim).values, -((-x.double()).amax(dim)).to(x.dtype))
 
     @given(x=tensors(dtype=tl.float64, shape=shapes(min_dims=1, min_side=1)))
     def test_softmax_sums_to_one_and_ignores_a_shift(self, x):
@@ -212,8 +212,8 @@ class TestReductions:
 
     @given(x=tensors(dtype=tl.bool))
     def test_any_and_all_are_duals(self, x):
-        exact(x.any(), ~(~x).all())
-        exact(x.any(), (x.sum() > 0))
+        assert_exact(x.any(), ~(~x).all())
+        assert_exact(x.any(), (x.sum() > 0))
 
 
 class TestProducts:
@@ -227,8 +227,8 @@ class TestProducts:
             data.draw(tensors(dtype=dtype, shape=shape, elements=st.integers(-8, 8)))
             for shape in zip(sides, sides[1:])
         )
-        exact((a @ b) @ c, a @ (b @ c))  # small integers: every step is exact
-        exact((a @ b).t(), b.t() @ a.t())
+        assert_exact((a @ b) @ c, a @ (b @ c))  # small integers: every step is exact
+        assert_exact((a @ b).t(), b.t() @ a.t())
 
     @given(data=st.data(), batch=broadcastable_shapes(2, max_dims=2, max_side=3))
     def test_batched_products_equal_numpy(self, data, batch):
@@ -242,7 +242,7 @@ class TestProducts:
         y=tensors(dtype=tl.float64, shape=shapes(1, 1)),
     )
     def test_an_outer_product_is_a_broadcast_one(self, x, y):
-        exact(tl.outer(x, y), x.unsqueeze(1) * y)
+        assert_exact(tl.outer(x, y), x.unsqueeze(1) * y)
 
 
 class TestGradients:
@@ -288,7 +288,7 @@ class TestGradients:
         copied = x.detach().clone().requires_grad_()
         for leaf in (x, copied):
             (leaf.tanh() * leaf).sum().backward()
-        exact(x.grad, copied.grad)
+        assert_exact(x.grad, copied.grad)
 
 
 class TestRoundTrips:
@@ -296,21 +296,21 @@ class TestRoundTrips:
     def test_copies_and_pickles_equal_the_original(self, x):
         for twin in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
             assert twin.dtype == x.dtype and tuple(twin.shape) == tuple(x.shape)
-            exact(twin, x)
+            assert_exact(twin, x)
 
     @given(x=tensors(dtype=ALL))
     def test_lists(self, x):
         back = tl.tensor(x.tolist(), dtype=x.dtype).reshape(x.shape)
-        exact(back, x)
+        assert_exact(back, x)
 
     @given(x=tensors(dtype=dtypes(("bool", "integer"))))
     def test_numpy(self, x):
-        exact(tl.from_numpy(x.numpy().copy()), x)
-        exact(tl.tensor(np.asarray(x)), x)
+        assert_exact(tl.from_numpy(x.numpy().copy()), x)
+        assert_exact(tl.tensor(np.asarray(x)), x)
 
     @given(x=tensors(dtype=dtypes("floating")))
     def test_a_wider_dtype_and_back(self, x):
-        exact(x.to(tl.float64).to(x.dtype), x)
+        assert_exact(x.to(tl.float64).to(x.dtype), x)
 
 
 SIDES = (3, 4, 2)
@@ -340,14 +340,14 @@ class TestIndexing:
     @given(index=indices(), x=tensors(dtype=ALL, shape=SIDES))
     def test_reading_agrees_with_numpy(self, index, x):
         array = np.array(x.tolist())
-        exact(x[as_tensors(index)], array[index])
+        assert_exact(x[as_tensors(index)], array[index])
 
     @given(index=indices(), x=tensors(dtype=tl.float64, shape=SIDES, layouts=WRITABLE))
     def test_writing_a_number_agrees_with_numpy(self, index, x):
         array = x.numpy().copy()
         array[index] = 7.5
         x[as_tensors(index)] = 7.5
-        exact(x, array)
+        assert_exact(x, array)
 
     @given(index=indices(), x=tensors(dtype=tl.float64, shape=SIDES, layouts=WRITABLE))
     def test_writing_a_tensor_agrees_with_numpy(self, index, x):
@@ -355,14 +355,14 @@ class TestIndexing:
         values = array[index] * 2 + 1
         array[index] = values
         x[as_tensors(index)] = tl.tensor(values)
-        exact(x, array)
+        assert_exact(x, array)
 
     @given(index=indices(), x=tensors(dtype=tl.float64, shape=SIDES, requires_grad=True))
     def test_the_gradient_of_reading_counts_the_reads(self, index, x):
         x[as_tensors(index)].sum().backward()
         expected = np.zeros(SIDES)
         np.add.at(expected, index, 1.0)
-        exact(x.grad, expected)
+        assert_exact(x.grad, expected)
 
     @given(index=hnp.basic_indices(SIDES, allow_newaxis=True))
     def test_basic_indexing_is_a_view(self, index):
@@ -375,6 +375,6 @@ class TestIndexing:
     def test_a_negative_step_is_a_view(self, step):
         x = tl.arange(6.0)
         y = x[::step]
-        exact(y, np.arange(6.0, dtype=np.float32)[::step])
+        assert_exact(y, np.arange(6.0, dtype=np.float32)[::step])
         y[0] = 100.0
         assert x[-1].item() == 100.0

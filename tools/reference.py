@@ -159,9 +159,9 @@ def parameters_of(name, value):
         return None
 
 
-def rows(owner, names):
-    """The rows of public names of a module."""
-    yield row(f"`{owner.__name__}.`", "what it is or returns")
+def rows(owner, names, path="tensorlib"):
+    """The rows of public names of a module, which users import by that path."""
+    yield row(f"`{path}.`", "what it is or returns")
     yield row("---", "---")
     for name in sorted(names, key=str.lower):
         value = getattr(owner, name)
@@ -179,7 +179,7 @@ def sections():
         names = [name for name in module.__all__
                  if not isinstance(getattr(module, name), types.ModuleType)]
         says = [text, ""] if text else []
-        yield path, "\n".join([f"## {title}", "", *says, *rows(module, names), ""])
+        yield path, "\n".join([f"## {title}", "", *says, *rows(module, names, path), ""])
     for title, names in SETTINGS:
         yield "tensorlib", "\n".join([f"## {title}", "", *rows(tensorlib, names), ""])
     yield "tensorlib", VARIABLES

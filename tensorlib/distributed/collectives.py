@@ -16,7 +16,7 @@ from tensorlib.distributed.checking import (
     collective,
     member_of,
 )
-from tensorlib.distributed.group import ProcessGroup, place_of
+from tensorlib.distributed.group import ProcessGroup, root_of
 from tensorlib.distributed.mpi import OPERATIONS, memory, memory_in_parts, mpi, mpi_operation
 from tensorlib.distributed.work import Work
 
@@ -77,20 +77,6 @@ def finish_of(op: str, group: ProcessGroup, target: Target) -> Callable[[], None
         target.unpack()
 
     return finish
-
-
-def root_of(group: ProcessGroup, name: str, what: str, rank: int | None,
-            group_rank: int | None) -> int:
-    """The place in the group of the rank that a call names, in one of two ways."""
-    if (rank is None) == (group_rank is None):
-        raise ValueError(f"{name}: takes either {what} or group_{what}")
-    if group_rank is None:
-        return place_of(group, rank, name, what)
-    if isinstance(group_rank, bool) or not isinstance(group_rank, int):
-        raise TypeError(f"{name}: group_{what} is a rank, got {type(group_rank).__name__}")
-    if not 0 <= group_rank < group.size():
-        raise ValueError(f"{name}: group_{what}={group_rank} is not in [0, {group.size()})")
-    return group_rank
 
 
 @collective

@@ -300,6 +300,20 @@ def place_of(group: ProcessGroup, rank: Any, name: str, what: str) -> int:
     return group.ranks.index(rank)
 
 
+def root_of(group: ProcessGroup, name: str, what: str, rank: int | None,
+            group_rank: int | None) -> int:
+    """The place in the group of the rank that a call names, in one of two ways."""
+    if (rank is None) == (group_rank is None):
+        raise ValueError(f"{name}: takes either {what} or group_{what}")
+    if group_rank is None:
+        return place_of(group, rank, name, what)
+    if isinstance(group_rank, bool) or not isinstance(group_rank, int):
+        raise TypeError(f"{name}: group_{what} is a rank, got {type(group_rank).__name__}")
+    if not 0 <= group_rank < group.size():
+        raise ValueError(f"{name}: group_{what}={group_rank} is not in [0, {group.size()})")
+    return group_rank
+
+
 def is_gloo_available() -> bool:
     """Whether mpi4py is installed: "gloo" is taken for MPI."""
     return door.is_mpi_available()

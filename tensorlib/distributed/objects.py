@@ -12,8 +12,7 @@ from typing import Any
 import tensorlib
 from tensorlib import Tensor
 from tensorlib.distributed.checking import agree, collective, member_of
-from tensorlib.distributed.collectives import root_of
-from tensorlib.distributed.group import ProcessGroup
+from tensorlib.distributed.group import ProcessGroup, root_of
 from tensorlib.distributed.mpi import memory, memory_in_parts
 from tensorlib.distributed.work import Work
 

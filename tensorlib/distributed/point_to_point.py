@@ -10,7 +10,7 @@ from tensorlib import Tensor
 from tensorlib.distributed.buffers import Target, packed, started
 from tensorlib.distributed.checking import agree, check_tensor, collective, member_of, told
 from tensorlib.distributed.errors import DistError, DistTimeoutError
-from tensorlib.distributed.group import ProcessGroup, group_of, place_of
+from tensorlib.distributed.group import ProcessGroup, group_of, root_of
 from tensorlib.distributed.mpi import memory, mpi
 from tensorlib.distributed.work import Work, backend_error, seconds_of, wait_until
 
@@ -122,18 +122,9 @@ def other_rank(name: str, group: Any, what: str, rank: int | None, group_rank: i
     most = members.comm.Get_attr(mpi().TAG_UB) - 8
     if not 0 <= tag < most:
         raise ValueError(f"{name}: tag={tag} is not in [0, {most})")
-    if rank is not None and group_rank is not None:
-        raise ValueError(f"{name}: takes either {what} or group_{what}")
-    if rank is None and group_rank is None:
-        if anyone:
-            return members, None
-        raise ValueError(f"{name}: takes {what}, the rank at the other end")
-    if group_rank is None:
-        place = place_of(members, rank, name, what)
-    elif 0 <= group_rank < members.size():
-        place = group_rank
-    else:
-        raise ValueError(f"{name}: group_{what}={group_rank} is not in [0, {members.size()})")
+    if anyone and rank is None and group_rank is None:
+        return members, None
+    place = root_of(members, name, what, rank, group_rank)
     if place == members.rank():
         raise ValueError(f"{name}: {what}={members.global_rank} is this rank itself")
     return members, place

@@ -15,9 +15,8 @@ from tensorlib._core.tiles.update import Update
 from tensorlib.ops.formulas import Symbol
 from tensorlib.optim.optimizer import Optimizer, ParamsT, check_options
 
-MOST_VAIN = 3        # where no step is like the one before, nothing is prepared after so many
-
-
+# A group whose steps all differ: after so many prepared steps that were not used, none is prepared.
+MOST_UNUSED = 3
 PAIRS = "complex"    # in the place of a group's number, for parameters seen as pairs
 
 
@@ -60,7 +59,7 @@ class FormulaOptimizer(Optimizer):
 
     def _forget_prepared(self):
         self._prepared: dict[int, Any] = {}        # by the group's place; None where it can't be
-        self._vain: dict[int, int] = {}            # how many in a row took no step
+        self._unused: dict[int, int] = {}          # how many in a row were not used
 
     def states(self, group):
         """The names of the states that the formula takes, in its order."""
@@ -111,9 +110,9 @@ class FormulaOptimizer(Optimizer):
         if not self.scalars:
             run_update(update, group, self.state, self._begun, self.numbers)
             if prepared is not None:
-                self._vain[place] = 0 if prepared.used else self._vain.get(place, 0) + 1
+                self._unused[place] = 0 if prepared.used else self._unused.get(place, 0) + 1
             self._prepared[place] = (prepare(update, group, self.state)
-                                     if self._vain.get(place, 0) < MOST_VAIN else None)
+                                     if self._unused.get(place, 0) < MOST_UNUSED else None)
             return
         noted: list[Any] = []
         run_update(update, group, self.state, self._begun, noting(self.numbers, noted))
@@ -149,7 +148,7 @@ class FormulaOptimizer(Optimizer):
         try:
             if others:
                 self._step_of(place, {**group, "params": others}, prepared)
-            self._vain[PAIRS] = MOST_VAIN           # views are new in every step
+            self._unused[PAIRS] = MOST_UNUSED           # views are new in every step
             self._step_of(PAIRS, {**group, "params": list(twins)}, None)
         finally:
             for twin, p in twins.items():

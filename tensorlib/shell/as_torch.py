@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,21 +31,13 @@ __all__ = ["TorchFinder", "install", "main"]
 
 
 PYTORCH = "2.13.0"
-HOMES = {"torch": "tensorlib", "torchvision": "tensorlib.vision",
-         "functorch": "tensorlib.functorch"}
 
 
 class TorchFinder(OtherNames):
     """Finds `torch`, what goes with it, and their modules: those here, and the same objects."""
 
-    @classmethod
-    def home_of(cls, name: str) -> str | None:
-        """The name here of a module of PyTorch's, or None where there is none."""
-        package, dot, rest = name.partition(".")
-        if package not in HOMES:
-            return None
-        home = HOMES[package] + dot + rest
-        return home if find_spec(home) else None
+    homes = {"torch": "tensorlib", "torchvision": "tensorlib.vision",
+             "functorch": "tensorlib.functorch"}
 
     @classmethod
     def find_distributions(cls, context: Any = None) -> list[Distribution]:

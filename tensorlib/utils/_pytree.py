@@ -76,7 +76,7 @@ def kind_of(tree):
     kind = type(tree)
     if kind in NODES:
         return kind
-    return namedtuple if isinstance(tree, tuple) and hasattr(kind, "_fields") else None
+    return namedtuple if is_namedtuple_class(kind) else None
 
 
 def is_namedtuple_class(cls):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from large import POOLS, equal, layouts, shapes, tensor
+from large import POOLS, assert_equal, layouts, shapes, tensor
 
 import tensorlib as tl
 
@@ -34,14 +34,14 @@ def operands(n):
 def test_operations_of_two_tensors(name, both):
     x, y = (layout.array() for layout in both)
     expected = BINARY[name](x.astype(np.float64), y.astype(np.float64))
-    equal(getattr(tl, name)(tensor(x), tensor(y)), expected)
+    assert_equal(getattr(tl, name)(tensor(x), tensor(y)), expected)
 
 
 @given(operands(3), st.sampled_from([15, 30, 45]))
 def test_a_choice_between_tensors(three, bound):
     x, y, z = (layout.array() for layout in three)
     expected = np.where(x > bound, y.astype(np.float64), z.astype(np.float64))
-    equal(tl.where(tensor(x > bound), tensor(y), tensor(z)), expected)
+    assert_equal(tl.where(tensor(x > bound), tensor(y), tensor(z)), expected)
 
 
 @given(st.data())
@@ -50,7 +50,7 @@ def test_sums_in_place_and_into_out(data):
     target = data.draw(layouts(shape, "float32", repeats=False)).array()
     other = data.draw(layouts(shape, "float32")).array()
     expected = target + other
-    equal(tl.add(tensor(target), tensor(other), out=tensor(np.zeros_like(target))), expected)
+    assert_equal(tl.add(tensor(target), tensor(other), out=tensor(np.zeros_like(target))), expected)
     tensor(target).add_(tensor(other))
     np.testing.assert_array_equal(target, expected)
 
@@ -59,8 +59,8 @@ def test_sums_in_place_and_into_out(data):
 def test_numbers_beside_tensors(layout):
     x = layout.array()
     wide = x.astype(np.float64)
-    equal(tensor(x) + 2, wide + 2)
-    equal(tl.where(tensor(x) > 30, tensor(x), 1.5), np.where(wide > 30, wide, 1.5))
+    assert_equal(tensor(x) + 2, wide + 2)
+    assert_equal(tl.where(tensor(x) > 30, tensor(x), 1.5), np.where(wide > 30, wide, 1.5))
 
 
 @given(st.tuples(shapes(), CASTS).flatmap(lambda drawn: st.tuples(
@@ -71,8 +71,8 @@ def test_copies_and_casts(both):
     tensor(target).copy_(tensor(source))
     np.testing.assert_array_equal(target, expected)
     x = tensor(np.broadcast_to(source, target.shape))
-    equal(x.to(getattr(tl, other)), expected)
-    equal(x.contiguous(), x.numpy())
+    assert_equal(x.to(getattr(tl, other)), expected)
+    assert_equal(x.contiguous(), x.numpy())
 
 
 @given(st.sampled_from(SMOOTH), st.tuples(shapes(), FLOATS).flatmap(
@@ -91,4 +91,4 @@ def test_one_element_for_all_in_chunks_that_begin_inside_of_rows():
     """What a thread's last operation left in a tile is another value than this one's."""
     x = np.resize(POOLS["float32"], (40_000, 200))[::2, ::2]     # two million, so that both work
     for value in range(6):
-        equal(tensor(x) + tensor(np.full((1, 1), value, dtype="int16")), x + float(value))
+        assert_equal(tensor(x) + tensor(np.full((1, 1), value, dtype="int16")), x + float(value))

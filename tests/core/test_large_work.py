@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from large import POOLS, Positions, equal, layouts, shapes, tensor
+from large import POOLS, Positions, assert_equal, layouts, shapes, tensor
 
 import tensorlib as tl
 
@@ -48,7 +48,7 @@ def test_reductions_over_any_dims(name, x, data):
     expected = REDUCTIONS[name](x if x.dtype == bool else wide(x), axis=tuple(dims))
     if x.dtype == np.float16:
         expected = expected.astype("float16")
-    equal(getattr(tl, name)(tensor(x), tuple(dims)), np.asarray(expected))
+    assert_equal(getattr(tl, name)(tensor(x), tuple(dims)), np.asarray(expected))
 
 
 @given(st.sampled_from(["argmax", "argmin", "max", "min"]), arrays(NUMBERS), st.data())
@@ -57,11 +57,11 @@ def test_the_first_of_the_extremes_along_a_dim(name, x, data):
     dim = data.draw(st.integers(0, x.ndim - 1))
     places = (np.argmax if "max" in name else np.argmin)(x, axis=dim)
     if name.startswith("arg"):
-        equal(getattr(tl, name)(tensor(x), dim), places)
+        assert_equal(getattr(tl, name)(tensor(x), dim), places)
         return
     values, indices = getattr(tl, name)(tensor(x), dim)
-    equal(indices, places)
-    equal(values, np.take_along_axis(x, np.expand_dims(places, dim), dim).squeeze(dim))
+    assert_equal(indices, places)
+    assert_equal(values, np.take_along_axis(x, np.expand_dims(places, dim), dim).squeeze(dim))
 
 
 @given(arrays(st.sampled_from(["float64", "int64"])), st.data())
@@ -107,7 +107,7 @@ def factors(draw):
 @given(factors())
 def test_products(both):
     x, y = (z.whole() for z in both)
-    equal(tl.matmul(tensor(x), tensor(y)), np.asarray(np.matmul(wide(x), wide(y))))
+    assert_equal(tl.matmul(tensor(x), tensor(y)), np.asarray(np.matmul(wide(x), wide(y))))
 
 
 @given(factors())
@@ -146,7 +146,7 @@ def test_reading_and_writing_at_positions(drawn, values):
     key = tuple(part.array() if isinstance(part, Positions) else part for part in key)
     of_tensors = tuple(tensor(part) if isinstance(part, np.ndarray) else part for part in key)
     found = np.array(x[key])
-    equal(tensor(x)[of_tensors], found)
+    assert_equal(tensor(x)[of_tensors], found)
     values = {"others": found.ravel()[::-1].reshape(found.shape), "none": found * 0,
               "one": np.asarray(1, x.dtype)}[values]
     expected = x.copy()
@@ -162,15 +162,15 @@ def test_positions_along_a_dim(data):
     n = x.shape[dim]
     rng = np.random.default_rng(data.draw(st.integers(0, 9)))
     places = rng.integers(0, n, x.shape)
-    equal(tl.gather(tensor(x), dim, tensor(places)), np.take_along_axis(x, places, dim))
+    assert_equal(tl.gather(tensor(x), dim, tensor(places)), np.take_along_axis(x, places, dim))
     row = rng.integers(0, n, data.draw(st.integers(1, 2 * n)))
-    equal(tl.index_select(tensor(x), dim, tensor(row)), np.take(x, row, dim))
+    assert_equal(tl.index_select(tensor(x), dim, tensor(row)), np.take(x, row, dim))
     sums = np.zeros(x.shape)
     where = list(np.indices(x.shape))
     where[dim] = places
     np.add.at(sums, tuple(where), wide(x))
     into = tl.zeros(x.shape, dtype=tl.float64)
-    equal(into.scatter_add(dim, tensor(places), tensor(wide(x))), sums)
+    assert_equal(into.scatter_add(dim, tensor(places), tensor(wide(x))), sums)
 
 
 # ---- filling, joining, and other orders of the same elements -------------------------------------
@@ -201,8 +201,8 @@ def test_joins(data):
     parts = [data.draw(arrays(shape=shape, dtypes=st.sampled_from(["int16", "float64"]))).whole()
              for _ in range(data.draw(st.integers(1, 3)))]
     dim = data.draw(st.integers(-len(shape), len(shape) - 1))
-    equal(tl.cat([tensor(x) for x in parts], dim), np.concatenate(parts, dim))
-    equal(tl.stack([tensor(x) for x in parts], dim), np.stack(parts, dim))
+    assert_equal(tl.cat([tensor(x) for x in parts], dim), np.concatenate(parts, dim))
+    assert_equal(tl.stack([tensor(x) for x in parts], dim), np.stack(parts, dim))
 
 
 @given(arrays(), st.data())
@@ -211,11 +211,11 @@ def test_the_same_elements_in_another_shape(x, data):
     order = data.draw(st.permutations(range(x.ndim)))
     shape = data.draw(st.sampled_from([(-1,), x.shape[::-1], (1, -1, 1), (x.shape[0], -1)]))
     moved = x.transpose(order)
-    equal(tensor(x).permute(order).reshape(shape), moved.reshape(shape))
-    equal(tensor(moved).clone(), moved)
-    equal(tensor(moved).flatten().flip(0), moved.ravel()[::-1])
+    assert_equal(tensor(x).permute(order).reshape(shape), moved.reshape(shape))
+    assert_equal(tensor(moved).clone(), moved)
+    assert_equal(tensor(moved).flatten().flip(0), moved.ravel()[::-1])
     shift, dim = data.draw(st.integers(-5, 900)), data.draw(st.integers(0, x.ndim - 1))
-    equal(tl.roll(tensor(x), shift, dim), np.roll(x, shift, dim))
+    assert_equal(tl.roll(tensor(x), shift, dim), np.roll(x, shift, dim))
 
 
 @pytest.mark.parametrize("width", [1, 3, 7, 31, 63, 65])
@@ -223,7 +223,7 @@ def test_the_same_elements_in_another_shape(x, data):
 def test_copies_of_short_rows_that_lie_apart(width, dtype):
     """Chunks begin inside of rows."""
     x = np.resize(POOLS[dtype], (100_000 // width, 2 * width))[:, :width]
-    equal(tensor(x).contiguous(), x)
+    assert_equal(tensor(x).contiguous(), x)
     y = np.zeros((len(x), 3 * width), dtype)
     tensor(y[:, width:2 * width]).copy_(tensor(x))
     np.testing.assert_array_equal(y[:, width:2 * width], x)

@@ -51,7 +51,7 @@ def differences(cases, inputs):
                 yield f"{name} {array}: {wanted} and {found}"
 
 
-def agree(cases, inputs):
+def assert_agree(cases, inputs):
     """Fails, and shows all differences, unless there is none."""
     found = list(differences(cases, inputs))
     assert not found, "\n".join(found)
@@ -78,7 +78,7 @@ def test_orders():
         "kthvalue along 0": lambda x, lib: x.kthvalue(1, 0, keepdim=True)[0],
         "kthvalue of 0": lambda x, lib: x.kthvalue(0),
     }
-    agree(cases, INPUTS)
+    assert_agree(cases, INPUTS)
 
 
 def test_medians_modes_and_quantiles():
@@ -99,9 +99,10 @@ def test_medians_modes_and_quantiles():
            for way in ("lower", "higher", "nearest", "midpoint", "cubic")},
     }
     unknown = [[nan, nan], [nan, nan, nan, 1.0], [2.0, 1, 2, 1, 3, nan, nan]]
-    agree(cases, [AWKWARD, ROWS, ROWS * 0.5, (ROWS, "float16"), 2.0, np.zeros((2, 0)), *unknown])
+    assert_agree(cases,
+                 [AWKWARD, ROWS, ROWS * 0.5, (ROWS, "float16"), 2.0, np.zeros((2, 0)), *unknown])
     modes = {"mode": lambda x, lib: x.mode(), "along 0": lambda x, lib: lib.mode(x, 0, True)}
-    agree(modes, [*INPUTS[1:], *unknown])
+    assert_agree(modes, [*INPUTS[1:], *unknown])
 
 
 def test_gradients_of_choices_among_equals():
@@ -141,8 +142,9 @@ def test_elements_each_once():
         "runs": lambda x, lib: lib.unique_consecutive(x, True, True),
         "runs of columns": lambda x, lib: x.unique_consecutive(dim=1, return_counts=True),
     }
-    agree(cases, [*INPUTS[1:], [[1, 1], [1, 1], [2, 2], [1, 1]], [2**62, -(2**62), 2**62] * 4,
-                  ([5, 5, 0, 200] * 3, "uint8"), [1, 3, 3, 2, 3, 1, 1, 1, 5, -4]])
+    assert_agree(cases,
+                 [*INPUTS[1:], [[1, 1], [1, 1], [2, 2], [1, 1]], [2**62, -(2**62), 2**62] * 4,
+                         ([5, 5, 0, 200] * 3, "uint8"), [1, 3, 3, 2, 3, 1, 1, 1, 5, -4]])
 
 
 def test_searches():
@@ -163,7 +165,7 @@ def test_searches():
         "one": lambda x, lib: lib.isin(x, 3),
         "in": lambda x, lib: lib.isin(3, x),
     }
-    agree(found, INPUTS[1:])
+    assert_agree(found, INPUTS[1:])
 
 
 def test_scans():
@@ -178,8 +180,9 @@ def test_scans():
         "nanmean": lambda x, lib: x.nanmean(),
         "nanmean along 0": lambda x, lib: lib.nanmean(x, 0, True),
     }
-    agree(cases, [*INPUTS[:-1], [1.0, -inf, 2.0], [-inf, -inf, inf, 1.0, nan], [nan, 1.0, nan],
-                  ([100.0, 1.0, 3.0], "float16")])
+    assert_agree(cases,
+                 [*INPUTS[:-1], [1.0, -inf, 2.0], [-inf, -inf, inf, 1.0, nan], [nan, 1.0, nan],
+                         ([100.0, 1.0, 3.0], "float16")])
 
 
 def test_gradients_of_scans_at_zeros_and_ties():
@@ -220,7 +223,7 @@ def test_elements_replaced():
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        agree(cases, [ROWS, ROWS * 0.5, (ROWS, "float16"), (ROWS, "int8")])
+        assert_agree(cases, [ROWS, ROWS * 0.5, (ROWS, "float16"), (ROWS, "int8")])
 
 
 def test_gradients_of_scattered_reductions():
@@ -272,7 +275,7 @@ def test_arrangements():
         "adjoint": lambda x, lib: lib.adjoint(x),
         "unravel_index": lambda x, lib: lib.unravel_index(lib.tensor([5, 1]), (2, 3)),
     }
-    agree(cases, [ROWS, ROWS * 0.5, (ROWS, "float16"), [1.0, 2.0]])
+    assert_agree(cases, [ROWS, ROWS * 0.5, (ROWS, "float16"), [1.0, 2.0]])
     for shapes in (((2, 1), 3, (1,)), (), ((2,), (3,)), ((0, 1), (1, 4)), ((-1,), (2,))):
         try:
             wanted = tuple(torch.broadcast_shapes(*shapes))
@@ -298,8 +301,8 @@ def test_counts():
         "weighted": lambda x, lib: x.histogram(3, weight=x * 2),
         "no bins": lambda x, lib: x.histogram(0),
     }
-    agree(cases, [[1, 5, 1, 2], ([1, 5, 1], "uint8"), [-1, 2], [[1]], [True], [1.0, 1.0],
-                  [0.1, 0.5, 0.9, 1.0, 0.0, 2.0, -1.0], [0.1, nan], [0.5, inf]])
+    assert_agree(cases, [[1, 5, 1, 2], ([1, 5, 1], "uint8"), [-1, 2], [[1]], [True], [1.0, 1.0],
+                         [0.1, 0.5, 0.9, 1.0, 0.0, 2.0, -1.0], [0.1, nan], [0.5, inf]])
 
 
 def test_integrals_and_covariances():
@@ -326,7 +329,7 @@ def test_integrals_and_covariances():
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        agree(cases, [ROWS, ROWS * 0.5, [1.0, 2.0, 4.0, 8.0], 2.0])
+        assert_agree(cases, [ROWS, ROWS * 0.5, [1.0, 2.0, 4.0, 8.0], 2.0])
 
 
 def test_margins_and_classes():
@@ -339,10 +342,11 @@ def test_margins_and_classes():
                *[((1, 1, 2, 1), mode) for mode in ("reflect", "replicate", "circular")],
                ((1, 1), "reflect", 1.0), ((1, 1, 1, 1, 1, 1), "replicate")]
     cases = {str(case): lambda x, lib, case=case: functions[lib].pad(x, *case) for case in margins}
-    agree(cases, [ROWS, ROWS[None] * 0.5, ROWS.reshape(1, 1, 3, 4) * 0.5, [1.0, 2.0, 3.0]])
+    assert_agree(cases, [ROWS, ROWS[None] * 0.5, ROWS.reshape(1, 1, 3, 4) * 0.5, [1.0, 2.0, 3.0]])
     classes = {str(count): lambda x, lib, count=count: functions[lib].one_hot(x, count)
                for count in (-1, 5, 1, 0)}
-    agree(classes, [[1, 0, 2], [[1], [0]], 1, [-1], [1.0], ([1], "int32"), np.zeros(0, np.int64)])
+    assert_agree(classes,
+                 [[1, 0, 2], [[1], [0]], 1, [-1], [1.0], ([1], "int32"), np.zeros(0, np.int64)])
 
 
 def test_strided_views():
@@ -357,7 +361,7 @@ def test_strided_views():
         "backwards": lambda x, lib: x.as_strided((2,), (-1,)),
         "scatter": lambda x, lib: lib.as_strided_scatter(x, x[:2, :2] * 3, (2, 2), (3, 1), 1),
     }
-    agree(cases, [ROWS, (ROWS, "float16")])
+    assert_agree(cases, [ROWS, (ROWS, "float16")])
     grads = []
     for lib in (torch, tl):
         x = lib.arange(12, dtype=lib.float64).reshape(3, 4).requires_grad_()

@@ -97,7 +97,7 @@ def outcome(compute):
         return "not implemented"
 
 
-def same(ours, theirs, rtol=1e-9):
+def assert_same(ours, theirs, rtol=1e-9):
     if isinstance(theirs, str):
         return                               # PyTorch lacks it
     assert not isinstance(ours, str)
@@ -112,18 +112,20 @@ def test_densities_and_moments(name, given, values):
     assert tuple(ours.event_shape) == tuple(theirs.event_shape)
     assert ours.has_rsample == theirs.has_rsample
     rtol = 1e-6 if name == "VonMises" else 1e-9         # for PyTorch's Bessel functions
-    same(outcome(lambda: ours.log_prob(mine)), outcome(lambda: theirs.log_prob(other)), rtol)
-    same(outcome(lambda: ours.cdf(mine)), outcome(lambda: theirs.cdf(other)))
+    assert_same(outcome(lambda: ours.log_prob(mine)), outcome(lambda: theirs.log_prob(other)), rtol)
+    assert_same(outcome(lambda: ours.cdf(mine)), outcome(lambda: theirs.cdf(other)))
     chances = [0.2, 0.7]
-    same(outcome(lambda: ours.icdf(tl.tensor(chances, dtype=tl.float64))),
-         outcome(lambda: theirs.icdf(torch.tensor(chances, dtype=torch.float64))))
+    assert_same(outcome(lambda: ours.icdf(tl.tensor(chances, dtype=tl.float64))),
+                outcome(lambda: theirs.icdf(torch.tensor(chances, dtype=torch.float64))))
     for what in ("mean", "variance", "stddev", "mode"):
         if (name, what) == ("Kumaraswamy", "mode"):
             continue                                     # PyTorch's formula gives NaN
-        same(outcome(lambda: getattr(ours, what)), outcome(lambda: getattr(theirs, what)), rtol)
+        assert_same(outcome(lambda: getattr(ours, what)), outcome(lambda: getattr(theirs, what)),
+                    rtol)
     for what in ("entropy", "perplexity", "enumerate_support"):
-        same(outcome(lambda: getattr(ours, what)()), outcome(lambda: getattr(theirs, what)()),
-             1e-7 if name == "Multinomial" else 1e-9)     # whose lgamma is of float32 in PyTorch
+        assert_same(outcome(lambda: getattr(ours, what)()),
+                    outcome(lambda: getattr(theirs, what)()),
+                    1e-7 if name == "Multinomial" else 1e-9)     # PyTorch's lgamma is of float32
     shape = (3, *ours.batch_shape)
     mine, other = ours.expand(shape), theirs.expand(shape)
     classes = ("Categorical", "OneHotCategorical", "Multinomial")     # PyTorch draws 1 or more
@@ -131,8 +133,8 @@ def test_densities_and_moments(name, given, values):
         drawn, like = mine.sample(sizes), other.sample(sizes)
         assert tuple(drawn.shape) == tuple(like.shape) and str(drawn.dtype)[10:] == str(
             like.dtype)[6:]
-    same(outcome(lambda: mine.mean), outcome(lambda: other.mean))
-    same(outcome(lambda: mine.entropy()), outcome(lambda: other.entropy()), 1e-7)
+    assert_same(outcome(lambda: mine.mean), outcome(lambda: other.mean))
+    assert_same(outcome(lambda: mine.entropy()), outcome(lambda: other.entropy()), 1e-7)
 
 
 @pytest.mark.parametrize("name, given, values", CASES, ids=NAMES)

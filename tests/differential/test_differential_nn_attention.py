@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from test_differential_nn_recurrent import arrays, assert_same_runs, equal, run
+from test_differential_nn_recurrent import arrays, assert_same_runs, assert_equal, run
 
 import tensorlib as tl
 from tensorlib import nn
@@ -99,8 +99,8 @@ def test_static_keys_and_values():
             q, q, q, E, H, first, None, None, None, False, 0.0, last, None, static_k=k, static_v=v)
     found, grads = run(tl, lambda *xs: call(tl, *xs), *given)
     wanted, theirs = run(torch, lambda *xs: call(torch, *xs), *given)
-    equal(found, wanted)
-    equal(grads, theirs)
+    assert_equal(found, wanted)
+    assert_equal(grads, theirs)
 
 
 # ---- transformers --------------------------------------------------------------------------------

@@ -189,14 +189,14 @@ def given(L, value):
     return tensor(L, value, "float64", requires_grad=value.dtype == np.float64)
 
 
-def carried_over(mine, theirs):
+def assert_carried_over(mine, theirs):
     """Gives a module the state of PyTorch's, by name and through NumPy."""
     state = {name: tl.from_numpy(value.numpy().copy()) for name, value in
              theirs.state_dict().items()}
     assert mine.load_state_dict(state) == ([], [])
 
 
-def states_agree(mine, theirs):
+def assert_states_agree(mine, theirs):
     ours, others = mine.state_dict(), theirs.state_dict()
     assert list(ours) == list(others)
     for name, value in others.items():
@@ -233,7 +233,7 @@ def assert_same_runs(mine, theirs, arrays, rounds=2):
                 if one is not None:
                     assert one.shape == other.shape
                     assert_close(one, other, rtol=1e-6, atol=1e-8)
-        states_agree(mine, theirs)
+        assert_states_agree(mine, theirs)
 
 
 @pytest.mark.parametrize("text, arrays", [(text, arrays) for text, *arrays in CASES],
@@ -243,7 +243,7 @@ def test_a_module(text, arrays):
     assert repr(mine) == repr(theirs)
     assert [(name, tuple(p.shape)) for name, p in mine.named_parameters()] == [
         (name, tuple(p.shape)) for name, p in theirs.named_parameters()]
-    carried_over(mine, theirs)
+    assert_carried_over(mine, theirs)
     assert_same_runs(mine, theirs, arrays)
     assert_same_runs(mine.eval(), theirs.eval(), arrays, rounds=1)
 
@@ -256,7 +256,7 @@ def test_a_lazy_module(text, array):
         module(given(L, array))
     assert repr(mine) == repr(theirs)
     assert type(mine).__name__ == type(theirs).__name__ == text.removeprefix("Lazy").split("(")[0]
-    carried_over(mine, theirs)
+    assert_carried_over(mine, theirs)
     assert_same_runs(mine, theirs, [array])
 
 
@@ -264,7 +264,7 @@ def test_a_lazy_module(text, array):
 def test_a_weighted_loss(name, options, arrays):
     mine, theirs = (getattr(L.nn, name)(**{
         key: tensor(L, value, "float64") for key, value in options.items()}) for L in (tl, torch))
-    states_agree(mine, theirs)
+    assert_states_agree(mine, theirs)
     assert_same_runs(mine, theirs, arrays, rounds=1)
 
 

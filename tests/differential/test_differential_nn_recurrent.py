@@ -26,12 +26,12 @@ def arrays(seed, *shapes):
     return [rng.normal(size=shape) for shape in shapes]
 
 
-def equal(ours, theirs, **tolerance):
+def assert_equal(ours, theirs, **tolerance):
     """Tensors, or nested tuples of them, of both libraries."""
     if isinstance(theirs, (tuple, list)):
         assert len(ours) == len(theirs)
         for x, y in zip(ours, theirs):
-            equal(x, y, **tolerance)
+            assert_equal(x, y, **tolerance)
     elif theirs is None:
         assert ours is None
     else:
@@ -71,9 +71,9 @@ def assert_same_runs(ours, theirs, call, *given):
     """Both modules have the same results and gradients, of inputs and of parameters."""
     found, grads = run(tl, lambda *xs: call(tl, ours, *xs), *given)
     wanted, their_grads = run(torch, lambda *xs: call(torch, theirs, *xs), *given)
-    equal(found, wanted)
-    equal(grads, their_grads)
-    equal([p.grad for p in ours.parameters()], [p.grad for p in theirs.parameters()])
+    assert_equal(found, wanted)
+    assert_equal(grads, their_grads)
+    assert_equal([p.grad for p in ours.parameters()], [p.grad for p in theirs.parameters()])
 
 
 def states_of(name, options, batch, seed=5):
@@ -149,8 +149,8 @@ def test_functions(name):
     for call in (layer, packed, cell):
         found, grads = run(tl, lambda *xs, call=call: call(tl, None, *xs), *given)
         wanted, theirs = run(torch, lambda *xs, call=call: call(torch, None, *xs), *given)
-        equal(found, wanted)
-        equal(grads, theirs)
+        assert_equal(found, wanted)
+        assert_equal(grads, theirs)
 
 
 def test_second_derivatives():
@@ -162,7 +162,7 @@ def test_second_derivatives():
         grads = lib.autograd.grad((out ** 2).sum(), list(module.parameters()), create_graph=True)
         sum((g ** 2).sum() for g in grads).backward()
         found.append([p.grad for p in module.parameters()])
-    equal(*found)
+    assert_equal(*found)
 
 
 def test_dropout_lies_between_layers():
@@ -196,8 +196,8 @@ def test_packing_and_padding():
                     rnn.unpack_sequence(packed))
         found, grads = run(tl, lambda x: call(tl, x), x)
         wanted, theirs = run(torch, lambda x: call(torch, x), x)
-        equal(found, wanted)
-        equal(grads, theirs)
+        assert_equal(found, wanted)
+        assert_equal(grads, theirs)
 
 
 @pytest.mark.parametrize("options", [{}, {"batch_first": True}, {"padding_value": -2.0},
@@ -206,12 +206,12 @@ def test_padding(options):
     given = arrays(9, (2, 3), (4, 3), (1, 3))
     found, grads = run(tl, lambda *xs: tl.nn.utils.rnn.pad_sequence(xs, **options), *given)
     wanted, theirs = run(torch, lambda *xs: torch.nn.utils.rnn.pad_sequence(xs, **options), *given)
-    equal(found, wanted)
-    equal(grads, theirs)
+    assert_equal(found, wanted)
+    assert_equal(grads, theirs)
     if "padding_side" not in options:
         first = options.get("batch_first", False)
-        equal(*(lib.nn.utils.rnn.unpad_sequence(x, lib.tensor([2, 4, 1]), first)
-                for lib, x in ((tl, found), (torch, wanted))))
+        assert_equal(*(lib.nn.utils.rnn.unpad_sequence(x, lib.tensor([2, 4, 1]), first)
+                       for lib, x in ((tl, found), (torch, wanted))))
 
 
 def test_packed_sequences_convert():
@@ -317,4 +317,4 @@ def test_complex_weights(name, options):
         out = out[0] if isinstance(out, tuple) else out
         out.abs().square().sum().backward()
         found.append([out, x.grad, *(p.grad for _, p in sorted(module.named_parameters()))])
-    equal(*found, rtol=1e-10, atol=1e-12)
+    assert_equal(*found, rtol=1e-10, atol=1e-12)

@@ -37,14 +37,14 @@ def pair(make):
     return mine, theirs
 
 
-def same_state(mine, theirs):
+def assert_same_state(mine, theirs):
     ours, others = mine.state_dict(), theirs.state_dict()
     assert list(ours) == list(others)
     for name in others:
         assert_close(ours[name].numpy(), others[name].numpy(), rtol=1e-9, atol=1e-9)
 
 
-def same_step(mine, theirs, *arrays):
+def assert_same_step(mine, theirs, *arrays):
     """The same outputs and gradients, and the same state after a small step downhill."""
     outputs = []
     for L, module in zip(BOTH, (mine, theirs)):
@@ -56,7 +56,7 @@ def same_step(mine, theirs, *arrays):
                 p -= 0.01 * p.grad
                 p.grad = None
     assert_close(*outputs, rtol=1e-8, atol=1e-9)
-    same_state(mine, theirs)
+    assert_same_state(mine, theirs)
 
 
 # ---- gradients ---------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def test_weight_norm(layer, dim, home):
     make, x = LAYERS[layer]
     mine, theirs = pair(lambda L: place(L, home).weight_norm(make(L), dim=dim))
     for _ in range(2):
-        same_step(mine, theirs, x)
+        assert_same_step(mine, theirs, x)
 
 
 def place(L, home):
@@ -142,8 +142,8 @@ def test_spectral_norm(layer, options, home):
     make, x = LAYERS[layer]
     mine, theirs = pair(lambda L: place(L, home).spectral_norm(make(L), **options))
     for _ in range(3):
-        same_step(mine, theirs, x)
-    same_step(mine.eval(), theirs.eval(), x)
+        assert_same_step(mine, theirs, x)
+    assert_same_step(mine.eval(), theirs.eval(), x)
 
 
 @pytest.mark.parametrize("layer", ["Linear", "Linear wide", "square"])
@@ -164,7 +164,7 @@ def test_orthogonal(layer, orthogonal_map, use_trivialization):
 
     mine, theirs = pair(made)
     for _ in range(3):
-        same_step(mine, theirs, x)
+        assert_same_step(mine, theirs, x)
     weight = mine.weight.detach().numpy()
     product = weight @ weight.T if weight.shape[0] <= weight.shape[1] else weight.T @ weight
     assert_close(product, np.eye(len(product)), atol=1e-5, rtol=1e-5)       # the base is float32
@@ -195,13 +195,13 @@ def test_masks(order):
         for L, module in zip(BOTH, (mine, theirs)):
             assert STEPS[step](L.nn.utils.prune, module) is module
             assert L.nn.utils.prune.is_pruned(module)
-        same_step(mine, theirs, x)
+        assert_same_step(mine, theirs, x)
     for L, module in zip(BOTH, (mine, theirs)):
         for name in ("weight", "bias"):
             if hasattr(module, name + "_mask"):
                 L.nn.utils.prune.remove(module, name)
         assert not L.nn.utils.prune.is_pruned(module)
-    same_step(mine, theirs, x)
+    assert_same_step(mine, theirs, x)
 
 
 def test_masks_of_several_parameters():
@@ -216,8 +216,8 @@ def test_masks_of_several_parameters():
         P.global_unstructured(places, P.L1Unstructured, amount=1,
                               importance_scores={places[1]: array(L, np.ones((2, 3)))})
         P.custom_from_mask(module[0], "bias", array(L, [1, 0, 1]))
-    same_state(mine, theirs)
-    same_step(mine, theirs, real(5, 4))
+    assert_same_state(mine, theirs)
+    assert_same_step(mine, theirs, real(5, 4))
 
 
 @pytest.mark.parametrize("amount", [2, 0.5])

@@ -73,7 +73,7 @@ def train(optimizer, loss, steps=8):
         optimizer.step(closure)
 
 
-def compare(params, others, name, dtype="float64"):
+def assert_agree(params, others, name, dtype="float64"):
     # PyTorch makes Muon's matrices orthogonal in bfloat16
     tolerance = {"rtol": 0, "atol": 2e-4} if name == "Muon" else {
         "float64": {"rtol": 1e-10, "atol": 1e-12}, "float32": {"rtol": 1e-4, "atol": 1e-5}}[dtype]
@@ -89,7 +89,7 @@ def test_trajectories(name, options, dtype):
         params, loss = problem(L, name, dtype)
         train(getattr(L.optim, name)(params, **options), loss)
         found.append(params)
-    compare(*found, name, dtype)
+    assert_agree(*found, name, dtype)
 
 
 @EVERY
@@ -144,7 +144,7 @@ def test_states_are_interchangeable(name, options, source, target):
     resumed.load_state_dict(moved(optimizer.state_dict(), target))
     train(optimizer, loss, 4)
     train(resumed, other_loss, 4)
-    compare(params, others, name)
+    assert_agree(params, others, name)
     mine, theirs = optimizer.state_dict(), resumed.state_dict()
     assert set(mine["state"]) == set(theirs["state"])
     for i, state in mine["state"].items():

@@ -87,7 +87,7 @@ def test_logarithms_of_determinants(transform, points, formula, dims, sign):
                                -expected, rtol=1e-6, atol=1e-8)
 
 
-def equal_by_rows(function, *batches):
+def assert_equal_by_rows(function, *batches):
     """Whether a function of batches gives what it gives of each of their rows."""
     rows = [function(*one) for one in zip(*batches)]
     assert_close(function(*batches), tl.stack(rows))
@@ -99,12 +99,12 @@ def equal_by_rows(function, *batches):
 def test_batches(transform, points):
     x = tl.stack([wide(points), wide(points) * 0.8, wide(points) * 1.1])
     y = transform(x)
-    equal_by_rows(transform, x)
-    equal_by_rows(transform.inv, y)
-    equal_by_rows(transform, tl.stack([x, x * 0.9]))
-    equal_by_rows(transform.inv, tl.stack([y, y]))
+    assert_equal_by_rows(transform, x)
+    assert_equal_by_rows(transform.inv, y)
+    assert_equal_by_rows(transform, tl.stack([x, x * 0.9]))
+    assert_equal_by_rows(transform.inv, tl.stack([y, y]))
     if transform.bijective:
-        equal_by_rows(transform.log_abs_det_jacobian, x, y)
+        assert_equal_by_rows(transform.log_abs_det_jacobian, x, y)
 
 
 @EACH

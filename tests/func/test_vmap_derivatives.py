@@ -77,7 +77,7 @@ def as_tuple(x):
     return x if isinstance(x, tuple) else (x,)
 
 
-def agrees(found, wanted):
+def assert_agree(found, wanted):
     assert len(found) == len(wanted)
     for x, y in zip(found, wanted):
         assert x.shape == y.shape and x.dtype == y.dtype
@@ -98,8 +98,8 @@ def test_many_gradients_of_every_operation(name):
     for function, inputs in differentiable_parts(name):
         out, pull = vjp(function, *inputs)
         gs = directions(out)
-        agrees(as_tuple(vmap(lambda *g, pull=pull: pull(g))(*gs)),
-               looped(lambda *g, pull=pull: as_tuple(pull(g)), *gs))
+        assert_agree(as_tuple(vmap(lambda *g, pull=pull: pull(g))(*gs)),
+                     looped(lambda *g, pull=pull: as_tuple(pull(g)), *gs))
 
 
 @for_each(DIFFERENTIABLE)
@@ -107,7 +107,7 @@ def test_many_tangents_of_every_operation(name):
     for function, inputs in differentiable_parts(name):
         _, push = linearize(function, *inputs)
         ts = directions(inputs)
-        agrees(as_tuple(vmap(push)(*ts)), looped(lambda *t, push=push: push(*t), *ts))
+        assert_agree(as_tuple(vmap(push)(*ts)), looped(lambda *t, push=push: push(*t), *ts))
 
 
 @for_each(DIFFERENTIABLE)
@@ -117,8 +117,8 @@ def test_second_derivatives_of_every_operation(name):
             return as_tuple(vjp(function, *xs)[1](tuple(y.cos() for y in function(*xs))))
         out, pull = vjp(slope, *inputs)
         gs = directions(out)
-        agrees(as_tuple(vmap(lambda *g, pull=pull: pull(g))(*gs)),
-               looped(lambda *g, pull=pull: as_tuple(pull(g)), *gs))
+        assert_agree(as_tuple(vmap(lambda *g, pull=pull: pull(g))(*gs)),
+                     looped(lambda *g, pull=pull: as_tuple(pull(g)), *gs))
 
 
 # ---- in each other -------------------------------------------------------------------------------

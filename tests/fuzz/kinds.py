@@ -104,7 +104,7 @@ def run_failing(call):
             return f"allocation {n} failed\n{''.join(traceback.format_exception(raised))}"
         judge.reset()
         try:
-            judge.still_works()
+            judge.assert_works_still()
         except Exception:
             return (f"after allocation {n} failed the library does not work:\n"
                     f"{traceback.format_exc()}(what failed: {raised!r})")
@@ -235,7 +235,7 @@ def run(kind, call):
     tl.manual_seed(1)
     wrong = KINDS[kind][1](call) if kind in KINDS else judge.judged(call)
     try:
-        judge.still_works()
+        judge.assert_works_still()
     except Exception as error:
         return wrong or f"afterwards the library does not work: {error!r}"
     return wrong

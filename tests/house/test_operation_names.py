@@ -89,6 +89,7 @@ BY_NAME = {
     "_core/base/limits.py": "the fields of finfo",
     "autograd/graph.py": "the modes of hooks",
     "ops/publish.py": "names of parameters",
+    "program/fx/code.py": "functions of Python's module `operator`, and their signs",
     "program/ir/call_types.py": "parameters of a method that draws",
     "program/parsing.py": "words of the text of programs",
 }

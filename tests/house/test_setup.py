@@ -9,6 +9,7 @@ from process import run_python
 
 from tensorlib import _kernels
 from tensorlib._kernels import missing_flags
+from tensorlib.shell import Elsewhere
 
 SETUP = Path(__file__).parents[2] / "setup.py"
 
@@ -30,6 +31,20 @@ def test_output_that_is_not_what_is_mended_ends_the_build(made, name):
     assert mended("nothing of it", "a.c", head, flawed, sound) == "nothing of it"
     with pytest.raises(SystemExit, match="a.c.*by Cython.*look whether"):
         mended(head + " return 0;", "a.c", head, flawed, sound)
+
+
+def test_stubs_of_other_names_are_those_of_the_modules_that_are_found(made):
+    """`setup.py` imports no module of the package."""
+    names = made()
+    others = {name: home.replace("/", ".") for name, home in names["OTHER_NAMES"].items() if name}
+    assert {f"tensorlib.{name}": f"tensorlib.{home}" for name, home in others.items()
+            } == Elsewhere.homes
+    stubs = dict(names["stubs_of_other_names"](Path(_kernels.__file__).parents[1]))
+    assert stubs[Path("fx/passes/__init__.pyi")] == (
+        "from tensorlib.program.fx.passes import *\n")
+    assert stubs[Path("amp/autocast_mode.pyi")] == (
+        "from tensorlib.shell.amp.autocast_mode import *\n")
+    assert Path("__init__.pyi") not in stubs and Path("data/__init__.pyi") in stubs
 
 
 def test_levels_of_the_kernels_can_be_chosen(made, monkeypatch):

@@ -10,6 +10,7 @@ import inspect
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,27 @@ PACKAGE = Path(tl.__file__).parent
 TYPING = ROOT / "tests" / "typing"
 PAGES = ("README.md", "docs/first_steps.md", "docs/gradients.md", "docs/transforms.md")
 PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The folder of the package as it is installed: with the stubs of modules under other names."""
+    setup = ROOT / "setup.py"
+    if not setup.exists():
+        return PACKAGE.parent
+    folder = tmp_path_factory.mktemp("installed")
+    for suffix in ("py", "pyi", "typed"):
+        for path in PACKAGE.rglob(f"*.{suffix}"):
+            write(folder / "tensorlib" / path.relative_to(PACKAGE), path.read_text())
+    names = runpy.run_path(str(setup), run_name="setup")
+    for place, text in names["stubs_of_other_names"](PACKAGE):
+        write(folder / "tensorlib" / place, text)
+    return folder
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
 
 
 def program_of(block):
@@ -59,7 +81,7 @@ def programs(tmp_path_factory):
     return folder
 
 
-def run_mypy(folder, names):
+def run_mypy(folder, names, installed):
     """The lines that mypy reports, by file."""
     pytest.importorskip("mypy")
     done = subprocess.run(
@@ -68,16 +90,16 @@ def run_mypy(folder, names):
          "--disable-error-code=no-untyped-call",      # of distributions, which have no types yet
          "--no-error-summary", "--hide-error-context",
          f"--cache-dir={folder / 'cache'}", *names], cwd=folder, capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)})       # as if it were installed
+        env={**os.environ, "PYTHONPATH": str(installed)})
     assert not done.stderr, done.stderr
     return [line for line in done.stdout.splitlines() if ": error: " in line]
 
 
-def run_pyright(folder, names):
+def run_pyright(folder, names, installed):
     """The lines that pyright reports."""
     pytest.importorskip("pyright")
     (folder / "pyrightconfig.json").write_text(json.dumps(
-        {"typeCheckingMode": "strict", "extraPaths": [str(PACKAGE.parent)]}))
+        {"typeCheckingMode": "strict", "extraPaths": [str(installed)]}))
     done = subprocess.run(
         [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, *names],
         cwd=folder, capture_output=True, text=True,
@@ -91,13 +113,13 @@ CHECKERS = pytest.mark.parametrize("run", [run_mypy, run_pyright], ids=["mypy", 
 
 
 @CHECKERS
-def test_programs_pass_in_strict_mode_and_every_mistake_is_found(programs, run):
+def test_programs_pass_in_strict_mode_and_every_mistake_is_found(programs, installed, run):
     """In one run, which reads the stubs and those of NumPy once."""
     pytest.importorskip("matplotlib")       # the example uses its types
     lines = (TYPING / "wrong.py").read_text().splitlines()
     wrong = {number for number, line in enumerate(lines, 1) if line.endswith("# wrong")}
     assert len(wrong) > 30
-    errors = run(programs, sorted(path.name for path in programs.glob("*.py")))
+    errors = run(programs, sorted(path.name for path in programs.glob("*.py")), installed)
     mistakes = [error for error in errors if error.startswith("wrong.py:")]
     assert [error for error in errors if error not in mistakes] == []
     assert {int(error.split(":")[1]) for error in mistakes} == wrong

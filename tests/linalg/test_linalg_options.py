@@ -15,7 +15,7 @@ RNG = np.random.default_rng(9)
 SYMMETRIC = np.array([[2.0, 1.0, 0.0], [1.0, -3.0, 1.0], [0.0, 1.0, 0.5]])
 
 
-def same(found, wanted, atol=1e-10):
+def assert_same(found, wanted, atol=1e-10):
     """The numbers of an array, up to rounding."""
     assert_close(found, tl.tensor(np.array(wanted), dtype=found.dtype), atol=atol, rtol=1e-10)
 
@@ -31,7 +31,8 @@ def test_pivots_may_lie_in_any_order_in_memory():
     x = tl.tensor(np.stack([SYMMETRIC, SYMMETRIC * 2]))
     factors, pivots = linalg.ldl_factor(x)
     turned = pivots.t().contiguous().t()
-    same(x @ linalg.ldl_solve(factors, turned, tl.eye(3, dtype=x.dtype)), np.stack([np.eye(3)] * 2))
+    assert_same(x @ linalg.ldl_solve(factors, turned, tl.eye(3, dtype=x.dtype)),
+                np.stack([np.eye(3)] * 2))
 
 
 # ---- ranks, inverses, condition ------------------------------------------------------------------
@@ -41,13 +42,13 @@ def test_pivots_may_lie_in_any_order_in_memory():
 def test_ranks_and_inverses_of_symmetric_matrices(rank, hermitian):
     x = of_rank(3, rank)
     assert linalg.matrix_rank(tl.tensor(x), atol=1e-9, hermitian=hermitian).item() == rank
-    same(linalg.pinv(tl.tensor(x), atol=1e-9, hermitian=hermitian),
-         np.linalg.pinv(x, 1e-9) if rank else np.zeros((3, 3)))
+    assert_same(linalg.pinv(tl.tensor(x), atol=1e-9, hermitian=hermitian),
+                np.linalg.pinv(x, 1e-9) if rank else np.zeros((3, 3)))
 
 
 def test_hermitian_functions_look_at_the_lower_triangle_alone():
     lower = tl.tensor(np.tril(SYMMETRIC))
-    same(linalg.pinv(lower, hermitian=True), np.linalg.inv(SYMMETRIC))
+    assert_same(linalg.pinv(lower, hermitian=True), np.linalg.inv(SYMMETRIC))
     x = tl.tensor([[1.0, 5.0], [0.0, 0.0]])
     assert linalg.matrix_rank(x, hermitian=True) == 1
 
@@ -78,7 +79,7 @@ def test_each_matrix_has_a_tolerance_of_its_own():
 def test_condition_numbers(p, wanted):
     x = tl.tensor([[0.0, 4.0], [0.5, 0.0]], dtype=tl.float64)
     wanted = np.linalg.cond(x.numpy(), p) if wanted is None else wanted
-    same(linalg.cond(x, p), wanted)
+    assert_same(linalg.cond(x, p), wanted)
 
 
 def test_condition_numbers_of_no_elements_are_zero():
@@ -93,7 +94,7 @@ def test_condition_numbers_of_no_elements_are_zero():
 def test_singular_values_alone_come_with_zeros():
     x = RNG.normal(size=(4, 3, 5))
     u, s, v = tl.svd(tl.tensor(x), compute_uv=False)
-    same(s, np.linalg.svd(x, compute_uv=False))
+    assert_same(s, np.linalg.svd(x, compute_uv=False))
     assert (u.shape, v.shape) == ((4, 3, 3), (4, 5, 5)) and not u.any() and not v.any()
 
 
@@ -102,26 +103,26 @@ def test_least_squares_of_one_matrix_and_several_sides(driver):
     a, b = RNG.normal(size=(5, 3)), RNG.normal(size=(2, 5, 2))
     found = linalg.lstsq(tl.tensor(a), tl.tensor(b), driver=driver)
     known = [np.linalg.lstsq(a, side, None) for side in b]
-    same(found.solution, [x[0] for x in known])
+    assert_same(found.solution, [x[0] for x in known])
     assert found.rank.tolist() == ([] if driver == "gels" else 3)
     if driver != "gelsy":
-        same(found.residuals, [x[1] for x in known])
+        assert_same(found.residuals, [x[1] for x in known])
 
 
 def test_least_squares_of_a_vector_for_each_matrix():
     a, b = RNG.normal(size=(2, 4, 3)), RNG.normal(size=(2, 4))
     found = linalg.lstsq(tl.tensor(a), tl.tensor(b)).solution
     assert found.shape == (2, 3)
-    same(found, [np.linalg.lstsq(*pair, None)[0] for pair in zip(a, b)])
+    assert_same(found, [np.linalg.lstsq(*pair, None)[0] for pair in zip(a, b)])
 
 
 @pytest.mark.parametrize("angle", [0.1, 3.0, 40.0, -200.0])
 def test_exponentials_of_large_matrices_are_squared_often_enough(angle):
     turn = tl.tensor([[0.0, -angle], [angle, 0.0]], dtype=tl.float64)
     cos, sin = math.cos(angle), math.sin(angle)
-    same(linalg.matrix_exp(turn), [[cos, -sin], [sin, cos]], atol=1e-9)
-    same(linalg.matrix_exp(tl.diag(tl.tensor([angle, -1.0], dtype=tl.float64)) / 20),
-         [[math.exp(angle / 20), 0.0], [0.0, math.exp(-0.05)]])
+    assert_same(linalg.matrix_exp(turn), [[cos, -sin], [sin, cos]], atol=1e-9)
+    assert_same(linalg.matrix_exp(tl.diag(tl.tensor([angle, -1.0], dtype=tl.float64)) / 20),
+                [[math.exp(angle / 20), 0.0], [0.0, math.exp(-0.05)]])
 
 
 @pytest.mark.parametrize("dtype, eps", [("float32", 2.0**-23), ("float64", 2.0**-52)])
@@ -159,7 +160,7 @@ def test_the_gradient_of_a_determinant_that_is_zero(n, rank):
     wanted = minors(x)
     leaf = tl.tensor(np.stack([x, np.eye(n)]), requires_grad=True)
     linalg.det(leaf).sum().backward()
-    same(leaf.grad, [wanted, np.eye(n)])
+    assert_same(leaf.grad, [wanted, np.eye(n)])
 
 
 def test_the_gradient_of_a_determinant_that_is_not_finite():
@@ -173,10 +174,10 @@ def test_the_gradient_of_a_determinant_that_is_not_finite():
 def test_the_second_derivative_of_a_determinant(x):
     """a d - b c has the same one everywhere."""
     found = tl.func.hessian(linalg.det)(tl.tensor(x, dtype=tl.float64)).reshape(4, 4)
-    same(found, [[0, 0, 0, 1], [0, 0, -1, 0], [0, -1, 0, 0], [1, 0, 0, 0]], atol=1e-6)
+    assert_same(found, [[0, 0, 0, 1], [0, 0, -1, 0], [0, -1, 0, 0], [1, 0, 0, 0]], atol=1e-6)
     batch = tl.tensor([x, x], dtype=tl.float64)
     rows = tl.vmap(tl.func.hessian(linalg.det))(batch)
-    same(rows.reshape(2, 16)[1], found.flatten().tolist(), atol=1e-6)
+    assert_same(rows.reshape(2, 16)[1], found.flatten().tolist(), atol=1e-6)
 
 
 # ---- without the functions of LAPACK that NumPy lacks --------------------------------------------
@@ -234,10 +235,10 @@ def test_values_in_a_graph_come_with_the_vectors_of_their_gradient(name, beside)
     values, a = getattr(linalg, name), tl.tensor(SYMMETRIC, requires_grad=True)
     found = values(a)
     assert found.grad_fn.operation == beside
-    same(found.detach(), values(a.detach()))
+    assert_same(found.detach(), values(a.detach()))
     rows = tl.stack([a.detach(), 2 * a.detach()])
     along = tl.func.vmap(tl.func.grad(lambda x: (values(x) ** 2).sum()))(rows)
-    same(along, [2 * SYMMETRIC, 4 * SYMMETRIC])
+    assert_same(along, [2 * SYMMETRIC, 4 * SYMMETRIC])
 
 
 def test_an_older_word_for_the_tolerance_of_pinv():

@@ -26,7 +26,7 @@ def windows(x, kernel, stride, padding, dilation):
     return found
 
 
-def exact(images, ins, outs, size, kernel, stride, padding, dilation, groups, dtype, seed):
+def assert_exact(images, ins, outs, size, kernel, stride, padding, dilation, groups, dtype, seed):
     """Results and gradients are those of the definition, exactly, for small integers."""
     rng = np.random.default_rng(seed)
     x = rng.integers(-3, 4, (images, groups * ins, *size)).astype(dtype)
@@ -65,7 +65,7 @@ def exact(images, ins, outs, size, kernel, stride, padding, dilation, groups, dt
 ])
 @each("dtype", ["float32", "float64"])
 def test_values_and_gradients(case, dtype):
-    exact(*case, dtype, 1)
+    assert_exact(*case, dtype, 1)
 
 
 @settings(max_examples=30, deadline=None)
@@ -75,7 +75,7 @@ def test_values_and_gradients(case, dtype):
 def test_windows_of_every_kind(images, size, kernel, stride, padding, dilation, seed):
     assume(all(size[d] + 2 * padding[d] > (kernel[d] - 1) * dilation[d] for d in range(2)))
     ins = -(-(1 << 18) // (128 * kernel[0] * kernel[1]))
-    exact(images, ins, 128, size, kernel, stride, padding, dilation, 1, "float32", seed)
+    assert_exact(images, ins, 128, size, kernel, stride, padding, dilation, 1, "float32", seed)
 
 
 def test_bits_do_not_depend_on_threads():
@@ -101,7 +101,7 @@ def test_bits_do_not_depend_on_threads():
 ])
 @each("dtype", ["float32", "float64"])
 def test_many_images(case, dtype):
-    exact(*case, dtype, 3)
+    assert_exact(*case, dtype, 3)
 
 
 @settings(max_examples=40, deadline=None)
@@ -112,7 +112,8 @@ def test_many_images(case, dtype):
 def test_windows_of_every_kind_over_many_images(images, ins, outs, groups, size, kernel, stride,
                                                 padding, dilation, seed):
     assume(all(size[d] + 2 * padding[d] > (kernel[d] - 1) * dilation[d] for d in range(2)))
-    exact(images, ins, outs, size, kernel, stride, padding, dilation, groups, "float32", seed)
+    assert_exact(images, ins, outs, size, kernel, stride, padding, dilation, groups, "float32",
+                 seed)
 
 
 @each("dims", [1, 3])

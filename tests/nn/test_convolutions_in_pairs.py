@@ -40,7 +40,7 @@ def with_gradients(function, x, w, b, options, g=None):
     return [y.detach(), *tl.autograd.grad(y, (x, w, b), g)]
 
 
-def rounds_once(function, x, w, b, options):
+def assert_rounded_once(function, x, w, b, options):
     """Results and gradients of bfloat16 are those of float64, rounded once, for any threads."""
     found = with_gradients(function, x, w, b, options)
     wanted = with_gradients(function, x.double(), w.double(), b.double(), options)
@@ -61,8 +61,8 @@ def rounds_once(function, x, w, b, options):
 @pytest.mark.parametrize("case", CASES)
 def test_convolutions_round_once(case):
     sizes, weight, options = CASES[case]
-    rounds_once(getattr(F, f"conv{len(sizes) - 2}d"), drawn(sizes, 1), drawn(weight, 2),
-                drawn(weight[:1], 3), options)
+    assert_rounded_once(getattr(F, f"conv{len(sizes) - 2}d"), drawn(sizes, 1), drawn(weight, 2),
+                        drawn(weight[:1], 3), options)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if len(CASES[case][0]) == 4])
@@ -95,8 +95,9 @@ def test_a_number_that_is_not_finite_reaches_the_elements_that_see_it(value, pla
 ])
 def test_transposed_convolutions_round_once(sizes, weight, options):
     outs = weight[1] * options.get("groups", 1)
-    rounds_once(getattr(F, f"conv_transpose{len(sizes) - 2}d"), drawn(sizes, 1), drawn(weight, 2),
-                drawn((outs,), 3), options)
+    assert_rounded_once(getattr(F, f"conv_transpose{len(sizes) - 2}d"), drawn(sizes, 1),
+                        drawn(weight, 2),
+                        drawn((outs,), 3), options)
 
 
 @pytest.mark.parametrize("dtype", [tl.bfloat16, tl.float16])

@@ -30,7 +30,7 @@ def with_gradients(function, xs, **options):
     return [out, *tl.autograd.grad(out, xs, g)]
 
 
-def agree(x, w, groups, tolerance=1e-5, dtype=tl.float32, **options):
+def assert_agree(x, w, groups, tolerance=1e-5, dtype=tl.float32, **options):
     b = (w[0],)
     given = numbers(x, w, b, dtype=dtype)
     wide = [t.detach().double().requires_grad_() for t in given]
@@ -48,14 +48,14 @@ SIZES = [(1, 1), (2, 3), (7, 5), (8, 16), (9, 17), (15, 31), (33, 32), (6, 70), 
     ((1, 1), 0), ((3, 3), 1), ((3, 3), 3), ((2, 5), (1, 2))])
 @each("stride", [1, 2, (2, 1), (1, 2)])
 def test_images_of_all_sizes(size, kernel, padding, stride):
-    agree((2, 3, *size), (3, 1, *kernel), 3, padding=padding, stride=stride)
+    assert_agree((2, 3, *size), (3, 1, *kernel), 3, padding=padding, stride=stride)
 
 
 @each("size", [(3, 1), (20, 1), (31, 2), (14, 14), (9, 33), (6, 130)])
 @each("tall", [3, 5, 6, 7])
 @each("stride", [1, (1, 2), (2, 1)])
 def test_windows_of_several_rows(size, tall, stride):
-    agree((2, 2, *size), (2, 1, tall, 3), 2, padding=(tall // 2, 1), stride=stride)
+    assert_agree((2, 2, *size), (2, 1, tall, 3), 2, padding=(tall // 2, 1), stride=stride)
 
 
 @pytest.mark.parametrize("options", [
@@ -63,7 +63,7 @@ def test_windows_of_several_rows(size, tall, stride):
     {"stride": 3, "padding": 2}, {"dilation": 2, "padding": 4}])
 @pytest.mark.parametrize("outs", [1, 2, 3])
 def test_dilations_and_several_results_of_a_channel(options, outs):
-    agree((2, 4, 11, 13), (4 * outs, 1, 3, 3), 4, **options)
+    assert_agree((2, 4, 11, 13), (4 * outs, 1, 3, 3), 4, **options)
 
 
 @pytest.mark.parametrize("shape, kernel, options", [
@@ -72,21 +72,21 @@ def test_dilations_and_several_results_of_a_channel(options, outs):
     ((1, 2, 5, 6, 7), (3, 3, 3), {"stride": 2, "padding": 1}),
     ((1, 2, 4, 5, 18), (2, 2, 2), {"stride": (1, 2, 1)})])
 def test_sequences_and_volumes(shape, kernel, options):
-    agree(shape, (shape[1], 1, *kernel), shape[1], **options)
+    assert_agree(shape, (shape[1], 1, *kernel), shape[1], **options)
 
 
 @pytest.mark.parametrize("dtype, tolerance", [
     (tl.float64, 1e-12), (tl.float16, 5e-3), (tl.bfloat16, 4e-2)])
 def test_other_dtypes(dtype, tolerance):
     for stride, size in itertools.product((1, 2), ((9, 17), (16, 8))):
-        agree((2, 3, *size), (3, 1, 3, 3), 3, tolerance, dtype, padding=1, stride=stride)
+        assert_agree((2, 3, *size), (3, 1, 3, 3), 3, tolerance, dtype, padding=1, stride=stride)
 
 
 def test_long_and_large_planes():
-    agree((1, 2, 3, 9000), (2, 1, 3, 3), 2, padding=1)
-    agree((1, 2, 300, 3), (2, 1, 3, 3), 2, padding=1)             # rows too short for vectors
-    agree((1, 2, 4, 4), (2, 1, 3, 3), 2, padding=60, dilation=60)  # most of the copy is zeros
-    agree((1, 2, 200, 210), (2, 1, 5, 5), 2, tolerance=1e-4, padding=2)
+    assert_agree((1, 2, 3, 9000), (2, 1, 3, 3), 2, padding=1)
+    assert_agree((1, 2, 300, 3), (2, 1, 3, 3), 2, padding=1)        # rows too short for vectors
+    assert_agree((1, 2, 4, 4), (2, 1, 3, 3), 2, padding=60, dilation=60)    # mostly zeros
+    assert_agree((1, 2, 200, 210), (2, 1, 5, 5), 2, tolerance=1e-4, padding=2)
 
 
 @pytest.mark.parametrize("stride", [1, 2])

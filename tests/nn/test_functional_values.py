@@ -12,7 +12,7 @@ INF = math.inf
 LINE = tl.tensor([[[1.0, 2.0, 4.0, 8.0]]])
 
 
-def close(found, wanted):
+def assert_values(found, wanted):
     """The same numbers, up to rounding."""
     assert_close(found, tl.tensor(wanted, dtype=found.dtype), atol=2e-6, rtol=2e-6)
 
@@ -31,7 +31,7 @@ def test_a_softmax_without_dim_takes_the_usual_one_and_warns(shape, dim):
 
 
 def test_softmin_is_the_softmax_of_the_negative():
-    close(F.softmin(tl.tensor([0.0, math.log(3.0)]), 0), [0.75, 0.25])
+    assert_values(F.softmin(tl.tensor([0.0, math.log(3.0)]), 0), [0.75, 0.25])
     assert F.softmin(tl.ones(2), 0, dtype=tl.float64).dtype == tl.float64
 
 
@@ -229,14 +229,14 @@ def test_cubic_convolution():
     weights = tl.tensor([-0.10546875, 0.87890625, 0.26171875, -0.03515625])
     line = LINE.unsqueeze(2)
     found = F.interpolate(line, (1, 8), mode="bicubic")[0, 0, 0]
-    close(found[3].reshape(1), [float(LINE[0, 0] @ weights)])
-    close(found[4].reshape(1), [float(LINE[0, 0] @ weights.flip(0))])
-    close(found[0].reshape(1), [float(tl.tensor([1.0, 1.0, 1.0, 2.0]) @ weights.flip(0))])
+    assert_values(found[3].reshape(1), [float(LINE[0, 0] @ weights)])
+    assert_values(found[4].reshape(1), [float(LINE[0, 0] @ weights.flip(0))])
+    assert_values(found[0].reshape(1), [float(tl.tensor([1.0, 1.0, 1.0, 2.0]) @ weights.flip(0))])
     same = F.interpolate(line, (1, 4), mode="bicubic", align_corners=True)
-    close(same[0, 0, 0], [1.0, 2.0, 4.0, 8.0])
+    assert_values(same[0, 0, 0], [1.0, 2.0, 4.0, 8.0])
     wide = F.interpolate(line, (1, 7), mode="bicubic", align_corners=True)[0, 0, 0]
-    close(wide[::2], [1.0, 2.0, 4.0, 8.0])
-    close(wide[3:4], [-0.09375 * (1 + 8) + 0.59375 * (2 + 4)])
+    assert_values(wide[::2], [1.0, 2.0, 4.0, 8.0])
+    assert_values(wide[3:4], [-0.09375 * (1 + 8) + 0.59375 * (2 + 4)])
 
 
 def test_images_of_bytes_are_rounded_after_the_width_and_after_the_height():
@@ -264,9 +264,9 @@ def test_a_factor_may_be_computed_anew_from_the_sizes():
     def resized(again):
         return F.interpolate(LINE, scale_factor=1.4, mode="linear",
                              recompute_scale_factor=again)[0, 0]
-    close(resized(None), [1.0, 1.5714285, 2.5714285, 4.0, 6.8571427])
-    close(resized(True), F.interpolate(LINE, 5, mode="linear")[0, 0].tolist())
-    close(resized(True), [1.0, 1.7, 3.0, 5.2, 8.0])
+    assert_values(resized(None), [1.0, 1.5714285, 2.5714285, 4.0, 6.8571427])
+    assert_values(resized(True), F.interpolate(LINE, 5, mode="linear")[0, 0].tolist())
+    assert_values(resized(True), [1.0, 1.7, 3.0, 5.2, 8.0])
 
 
 def test_the_old_name_of_interpolate_warns():
@@ -297,12 +297,11 @@ ROW = {"sum": [[6.0, 1.0], [0.0, 0.0], [6.0, 3.0]], "mean": [[2.0, 1 / 3], [0.0,
 
 @pytest.mark.parametrize("mode", ROW)
 def test_bags_that_begin_at_offsets(mode):
-    close(F.embedding_bag(FLAT, tl.tensor(TABLE), OFFSETS, mode=mode), ROW[mode])
+    assert_values(F.embedding_bag(FLAT, tl.tensor(TABLE), OFFSETS, mode=mode), ROW[mode])
     ends = tl.tensor([0, 3, 3, 5])
-    close(F.embedding_bag(FLAT, tl.tensor(TABLE), ends, mode=mode, include_last_offset=True),
-          ROW[mode])
-    close(F.embedding_bag(FLAT, tl.tensor(TABLE), ends[:3], mode=mode, include_last_offset=True),
-          ROW[mode][:2])
+    options = {"mode": mode, "include_last_offset": True}
+    assert_values(F.embedding_bag(FLAT, tl.tensor(TABLE), ends, **options), ROW[mode])
+    assert_values(F.embedding_bag(FLAT, tl.tensor(TABLE), ends[:3], **options), ROW[mode][:2])
 
 
 PADDED = {"sum": [[2.0, -2.0], [0.0, 0.0], [2.0, 0.0]],
@@ -315,7 +314,7 @@ PADDED = {"sum": [[2.0, -2.0], [0.0, 0.0], [2.0, 0.0]],
 def test_a_row_of_padding_is_left_out_of_bags(mode, place):
     weight = tl.tensor(TABLE, requires_grad=True)
     found = F.embedding_bag(FLAT, weight, OFFSETS, mode=mode, padding_idx=place)
-    close(found, PADDED[mode])
+    assert_values(found, PADDED[mode])
     found.sum().backward()
     assert weight.grad[2].tolist() == [0.0, 0.0]
 
@@ -344,10 +343,10 @@ def test_gradients_divided_by_the_number_of_uses(function):
 def test_the_longest_rows_of_bags_are_shortened():
     weight = tl.tensor(TABLE)
     found = F.embedding_bag(tl.tensor([[2, 1]]), weight, max_norm=2.5, mode="sum")
-    close(weight, [[1.0, -1.0], [2.0, 0.0], [2.0, 1.5]])
-    close(found, [[4.0, 1.5]])
+    assert_values(weight, [[1.0, -1.0], [2.0, 0.0], [2.0, 1.5]])
+    assert_values(found, [[4.0, 1.5]])
     F.embedding_bag(tl.tensor([[0]]), weight, max_norm=1.0, norm_type=1)
-    close(weight[0], [0.5, -0.5])
+    assert_values(weight[0], [0.5, -0.5])
 
 
 def test_no_bags_at_all():

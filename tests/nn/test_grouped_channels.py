@@ -31,7 +31,7 @@ def same_bits(a, b):
     return np.array_equal(a.detach().numpy(), b.detach().numpy())
 
 
-def agree(function, formula, shape, dtype, tolerance):
+def assert_agree(function, formula, shape, dtype, tolerance):
     *xs, g = inputs(shape, dtype)
     wide = [x.detach().double().requires_grad_() for x in xs]
     for found, wanted in zip(gradients(function, xs, g), gradients(formula, wide, g.double())):
@@ -45,11 +45,13 @@ def agree(function, formula, shape, dtype, tolerance):
     (tl.float64, 1e-12), (tl.float32, 2e-5), (tl.float16, 5e-3), (tl.bfloat16, 5e-2)])
 @each("shape, groups", SHAPES)
 def test_groups_and_channels_as_their_formulas(shape, groups, dtype, tolerance):
-    agree(lambda *xs: group_affine(*xs, groups, 0.1), lambda *xs: group_formula(*xs, groups, 0.1),
-          shape, dtype, tolerance)
-    agree(channel_affine, channel_formula, shape, dtype, tolerance)
-    agree(lambda *xs: channel_norm(*xs, 0.1), lambda *xs: channel_norm_formula(*xs, 0.1), shape,
-          dtype, tolerance)
+    assert_agree(lambda *xs: group_affine(*xs, groups, 0.1),
+                 lambda *xs: group_formula(*xs, groups, 0.1),
+                 shape, dtype, tolerance)
+    assert_agree(channel_affine, channel_formula, shape, dtype, tolerance)
+    assert_agree(lambda *xs: channel_norm(*xs, 0.1), lambda *xs: channel_norm_formula(*xs, 0.1),
+                 shape,
+                 dtype, tolerance)
 
 
 def beside(x):
@@ -66,8 +68,8 @@ def test_channels_beside_each_other_as_their_formulas(shape, groups, dtype, tole
     for function, formula, options in ((group_affine, group_formula, (groups, 0.1)),
                                        (channel_affine, channel_formula, ()),
                                        (channel_norm, channel_norm_formula, (0.1,))):
-        agree(lambda x, *vectors: function(beside(x), *vectors, *options),
-              lambda *xs: formula(*xs, *options), shape, dtype, tolerance)
+        assert_agree(lambda x, *vectors: function(beside(x), *vectors, *options),
+                     lambda *xs: formula(*xs, *options), shape, dtype, tolerance)
 
 
 @each("groups", [1, 2, 6])

@@ -139,7 +139,7 @@ def same(found, wanted):
         ((found == wanted) | (found != found) & (wanted != wanted)).all())
 
 
-def alike(name, function, inputs, told, options):
+def assert_alike(name, function, inputs, told, options):
     """The module gives what the function gives, and without any one option that is another value.
     """
     function = getattr(F, function)
@@ -157,13 +157,14 @@ def alike(name, function, inputs, told, options):
 
 @each("name, function, inputs, told, options", PLAIN, ids=named(PLAIN))
 def test_a_module_is_its_function(name, function, inputs, told, options):
-    alike(name, function, inputs, told, options)
+    assert_alike(name, function, inputs, told, options)
 
 
 @each("name, function, inputs, told, options", LOSSES, ids=named(LOSSES))
 def test_a_loss_is_its_function_in_each_reduction(name, function, inputs, told, options):
-    found = {reduction: alike(name, function, inputs, told, {**options, "reduction": reduction})
-             for reduction in ("none", "sum")}
+    found = {
+        reduction: assert_alike(name, function, inputs, told, {**options, "reduction": reduction})
+        for reduction in ("none", "sum")}
     assert same(getattr(nn, name)(*told, **options)(*inputs),
                 getattr(F, function)(*inputs, *told, **options))
     assert found["none"].ndim and found["sum"].item() == pytest.approx(found["none"].sum().item())

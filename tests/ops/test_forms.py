@@ -20,7 +20,7 @@ LAYOUTS = {"contiguous": np.copy, "strided": strided, "reversed": reversed_dims,
            "transposed": transposed}
 
 
-def same(a, b):
+def assert_same(a, b):
     """Equal in dtype and values: contiguous and strided runs may round differently."""
     assert_close(a, b, rtol=1e-6, atol=1e-12, equal_nan=True)
 
@@ -41,17 +41,17 @@ def refusal(first, result):
     return None
 
 
-def written_or_refused(op, first, others, result):
+def assert_written_or_refused(op, first, others, result):
     """Runs the in-place form, which writes the result of the plain form, or says why it cannot."""
     error = refusal(first, result)
     if error is None:
         assert op.function.inplace(first, *others) is first
-        same(first, result.to(first.dtype))
+        assert_same(first, result.to(first.dtype))
         return
     old = first.clone()
     with pytest.raises(RuntimeError, match=error):
         op.function.inplace(first, *others)
-    same(first, old)
+    assert_same(first, old)
 
 
 def kept(op):
@@ -78,12 +78,12 @@ def test_the_function_and_the_methods_agree(op):
     sample = max(samples(op), key=lambda sample: sample.arrays[0].size)
     tensors = in_numpy(op, sample, numpy_dtypes(op)[0]).tensors()
     plain = call(op, tensors)
-    same(FUNCTIONS[op.name](*tensors.arrays), plain)
+    assert_same(FUNCTIONS[op.name](*tensors.arrays), plain)
     first, *others = tensors.arrays
     if op.boolean_inputs == (0,):            # x.where(condition, other): the condition is not first
-        same(others[0].where(first, *others[1:]), plain)
+        assert_same(others[0].where(first, *others[1:]), plain)
     else:
-        same(getattr(first, op.name)(*others), plain)
+        assert_same(getattr(first, op.name)(*others), plain)
 
 
 @operations("inplace", lambda op: writable_first(op) and hasattr(tl.Tensor, op.name + "_"))
@@ -93,7 +93,7 @@ def test_the_method_in_place_agrees(op):
     first, *others = tensors.arrays
     plain = call(op, tensors)
     assert refusal(first, plain) is None
-    same(getattr(first.clone(), op.name + "_")(*others), plain.to(first.dtype))
+    assert_same(getattr(first.clone(), op.name + "_")(*others), plain.to(first.dtype))
 
 
 MIXED = [("float32", "float64"), ("float16", "float32"), ("bfloat16", "float16"),
@@ -115,7 +115,7 @@ def test_mixed_dtypes_are_promoted(op):
             mixed = sample.with_arrays([
                 in_dtype(op, sample, dtypes[i % 2]).arrays[i] for i in range(len(op.arguments))])
             alike = mixed.map(lambda i, x: x if i in op.boolean_inputs else x.to(both))
-            same(call(op, mixed), call(op, alike))
+            assert_same(call(op, mixed), call(op, alike))
 
 
 # ---- in place ------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def test_in_place_equals_plain_or_is_refused(op, layout):
             tensors = arrays.tensors()
             target = LAYOUTS[layout](arrays.arrays[0])
             x = tl.from_numpy(np.asarray(target))
-            written_or_refused(op, x, tensors.arrays[1:], call(op, tensors))
+            assert_written_or_refused(op, x, tensors.arrays[1:], call(op, tensors))
             if layout == "strided" and target.base is not None:
                 assert (target.base[..., 1] == np.array(GAP).astype(dtype)).all()
 
@@ -142,7 +142,7 @@ def test_in_place_with_itself(op):
         array = in_numpy(op, sample, dtype).arrays[0]
         x, old = tl.from_numpy(array), tl.from_numpy(array.copy())
         plain = op.function(*[old] * len(op.arguments))
-        written_or_refused(op, x, [x] * (len(op.arguments) - 1), plain)
+        assert_written_or_refused(op, x, [x] * (len(op.arguments) - 1), plain)
 
 
 @operations("inplace", lambda op: writable_first(op) and len(op.arguments) == 2)
@@ -152,8 +152,8 @@ def test_in_place_where_the_arguments_overlap(op):
         array = np.resize(in_numpy(op, sample, dtype).arrays[1], 9)
         x, old = tl.from_numpy(array), tl.from_numpy(array.copy())
         plain = op.function(old[1:], old[:-1])
-        written_or_refused(op, x[1:], [x[:-1]], plain)
-        same(x[:1], old[:1])
+        assert_written_or_refused(op, x[1:], [x[:-1]], plain)
+        assert_same(x[:1], old[:1])
 
 
 @operations("inplace", lambda op: writable_first(op) and op.differentiable)
@@ -165,7 +165,7 @@ def test_the_gradient_goes_through_the_in_place_form(op):
         x = first * 1
         op.function.inplace(x, *others)
         for a, b in zip(tl.autograd.grad(x, wanted, g), tl.autograd.grad(plain, wanted, g)):
-            same(a, b)
+            assert_same(a, b)
 
 
 def written_whole(op):
@@ -183,9 +183,9 @@ def test_a_result_written_over_the_first_tensor(op):
         others, before = tensors.args[1:], x._version
         assert op.function.inplace(x, *others, **tensors.kwargs) is x
         assert x._version > before
-        same(x, plain)
+        assert_same(x, plain)
         for a, b in zip(tl.autograd.grad(x, wanted, g), tl.autograd.grad(plain, wanted, g)):
-            same(a, b)
+            assert_same(a, b)
 
 
 @operations("inplace", written_whole)
@@ -197,10 +197,10 @@ def test_a_result_written_over_a_view(op):
         saved = base.square()
         op.function.inplace(base[0], *tensors.args[1:], **tensors.kwargs)
         plain = tl.stack([call(op, tensors), first * 2])
-        same(base, plain)
+        assert_same(base, plain)
         g = random_like(plain, 3)
         for a, b in zip(tl.autograd.grad(base, wanted, g), tl.autograd.grad(plain, wanted, g)):
-            same(a, b)
+            assert_same(a, b)
         with pytest.raises(RuntimeError, match="inplace operation"):
             saved.sum().backward()
 
@@ -217,7 +217,7 @@ def test_a_result_is_not_written_over_a_leaf_or_what_cannot_be_written(op):
         read_only = old.numpy().copy()
         read_only.flags.writeable = False
         op.function.inplace(tl.from_numpy(read_only), *others, **tensors.kwargs)
-    same(first.detach(), old)
+    assert_same(first.detach(), old)
 
 
 @operations("inplace", lambda op: written_whole(op) and any(
@@ -273,14 +273,14 @@ def test_out_equals_plain(op, layout):
         for sample in samples(op):
             tensors = in_numpy(op, sample, dtype).tensors()
             plain = call(op, tensors)
-            into_out(op, tensors, plain, rooms(plain, room_of))
+            assert_same_into_out(op, tensors, plain, rooms(plain, room_of))
 
 
-def into_out(op, tensors, plain, out):
+def assert_same_into_out(op, tensors, plain, out):
     given = call(op, tensors, out=out)
     for result, room, wanted in zip(outputs(given), outputs(out), outputs(plain), strict=True):
         assert result is room
-        same(room, wanted)
+        assert_same(room, wanted)
 
 
 @operations("out", takes_out)
@@ -288,7 +288,7 @@ def test_an_empty_out_is_given_the_shape(op):
     for sample in samples(op):
         tensors = in_numpy(op, sample, numpy_dtypes(op)[0]).tensors()
         plain = call(op, tensors)
-        into_out(op, tensors, plain, rooms(plain, lambda x: tl.empty(0, dtype=x.dtype)))
+        assert_same_into_out(op, tensors, plain, rooms(plain, lambda x: tl.empty(0, dtype=x.dtype)))
 
 
 @operations("out", lambda op: not op.takes_out and op.name in FUNCTIONS)
@@ -313,7 +313,7 @@ def test_out_may_be_an_input_or_overlap_it(op):
                     checked += 1
                     out = x[start:start + 8]
                     op.function(*[x[:8] for x in new.arrays], out=out)
-                    same(out, plain)
+                    assert_same(out, plain)
                     break
     assert checked
 
@@ -327,7 +327,7 @@ def test_out_of_another_shape_is_resized(op):
         op.function(*tensors.args, **tensors.kwargs, out=given)
     if not op.random:
         for x, y in zip(outputs(given), outputs(plain)):
-            same(x, y)
+            assert_same(x, y)
 
 
 @operations("out", takes_out)

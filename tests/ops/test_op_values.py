@@ -12,7 +12,7 @@ VECTOR = tl.tensor([1.0, 2.0, 4.0, 8.0])
 RNG = np.random.default_rng(5)
 
 
-def same(found, wanted, dtype=tl.float64):
+def assert_same(found, wanted, dtype=tl.float64):
     """The numbers of an array, up to rounding, in a dtype."""
     assert_close(found, tl.tensor(np.array(wanted), dtype=dtype))
 
@@ -28,7 +28,7 @@ def test_blocks_of_nothing_are_an_empty_row():
 def test_products_of_long_rows(rows, columns):
     for shape in ((2, columns), (columns,), (0, columns)):
         a, b = RNG.normal(size=rows), RNG.normal(size=shape)
-        same(tl.kron(tl.tensor(a), tl.tensor(b)), np.kron(a, b))
+        assert_same(tl.kron(tl.tensor(a), tl.tensor(b)), np.kron(a, b))
         for dtype in (tl.float16, tl.float32):
             x, y = tl.tensor(a, dtype=dtype), tl.tensor(b, dtype=dtype)
             assert tl.equal(tl.kron(x, y), tl.kron(x.double(), y.double()).to(dtype))
@@ -76,7 +76,7 @@ def test_writing_forms():
     assert x.tolist() == [1 + 2.0**-23, -1 - 2.0**-23]
     y = tl.tensor([2.0, 3.0], dtype=tl.float64)
     assert y.float_power_(tl.tensor([3, -1])) is y
-    same(y, [8.0, 1 / 3])
+    assert_same(y, [8.0, 1 / 3])
 
 
 def test_a_number_to_the_power_of_a_tensor():
@@ -84,7 +84,7 @@ def test_a_number_to_the_power_of_a_tensor():
     y = tl.float_power(2, x)
     assert y.dtype == tl.float64 and y.tolist() == [2.0, 8.0]
     y.sum().backward()
-    same(x.grad, [2 * math.log(2), 8 * math.log(2)], tl.float32)
+    assert_same(x.grad, [2 * math.log(2), 8 * math.log(2)], tl.float32)
 
 
 # ---- sums over parts -----------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def test_covariance_with_weights(weights, correction):
     x = RNG.normal(size=(3, 4))
     found = tl.cov(tl.tensor(x), correction=correction,
                    **{name: tl.tensor(value) for name, value in weights.items()})
-    same(found, np.cov(x, ddof=correction, **weights))
+    assert_same(found, np.cov(x, ddof=correction, **weights))
 
 
 def test_covariance_without_freedom_is_not_finite():
@@ -126,8 +126,9 @@ def test_the_correlation_of_one_variable_is_one(shape):
 
 def test_counts_with_weights():
     places, weights = [1, 3, 1, 0], [0.5, 2.0, 0.25, -1.0]
-    same(tl.bincount(tl.tensor(places), tl.tensor(weights), 6), np.bincount(places, weights, 6),
-         tl.float32)
+    assert_same(tl.bincount(tl.tensor(places), tl.tensor(weights), 6),
+                np.bincount(places, weights, 6),
+                tl.float32)
     x = RNG.normal(size=(3, 5))
     w = RNG.uniform(size=(3, 5))
     for density in (False, True):
@@ -135,8 +136,8 @@ def test_counts_with_weights():
             wanted, edges = np.histogram(x, 4, (-1, 1.5), density, weight)
             found = tl.histogram(tl.tensor(x), 4, range=(-1, 1.5), density=density,
                                  weight=None if weight is None else tl.tensor(weight))
-            same(found.hist, wanted)
-            same(found.bin_edges, edges)
+            assert_same(found.hist, wanted)
+            assert_same(found.bin_edges, edges)
 
 
 def test_a_histogram_of_nothing_goes_from_zero_to_one():
@@ -218,7 +219,7 @@ def test_slopes_between_places_of_ones_own(n, edge_order):
         found = tl.gradient(tl.tensor(y), spacing=[tl.tensor(widths[d]) for d in dims], dim=dims,
                             edge_order=edge_order)
         for d, slopes in zip(dims, found, strict=True):
-            same(slopes, np.gradient(y, widths[d], axis=d, edge_order=edge_order))
+            assert_same(slopes, np.gradient(y, widths[d], axis=d, edge_order=edge_order))
 
 
 @pytest.mark.parametrize(("kind", "places", "wanted"), [
@@ -229,7 +230,7 @@ def test_slopes_between_places_of_ones_own(n, edge_order):
 def test_places_of_ones_own_take_part_in_the_promotion_of_slopes(kind, places, wanted):
     y, at = np.array([1, 2, 4, 8]).astype(kind), np.array([1, 2, 4, 8]).astype(places)
     (slope,) = tl.gradient(tl.tensor(y), spacing=[tl.tensor(at)])
-    same(slope, np.gradient(y, at), getattr(tl, wanted))
+    assert_same(slope, np.gradient(y, at), getattr(tl, wanted))
 
 
 def test_slopes_of_two_places():
@@ -243,15 +244,15 @@ def test_areas_over_places_of_fewer_dims(shape, dim):
     if dim == -1:
         y = y.swapaxes(1, 2)
     integral = getattr(np, "trapezoid", None) or np.trapz
-    same(tl.trapezoid(tl.tensor(y), tl.tensor(x), dim=dim),
-         integral(y, np.broadcast_to(x, y.shape), axis=dim))
+    assert_same(tl.trapezoid(tl.tensor(y), tl.tensor(x), dim=dim),
+                integral(y, np.broadcast_to(x, y.shape), axis=dim))
 
 
 # ---- special functions ---------------------------------------------------------------------------
 
 def test_polygamma_as_a_method_takes_the_order_second():
     x = tl.tensor([1.0, 0.5], dtype=tl.float64)
-    same(x.polygamma(1), [math.pi**2 / 6, math.pi**2 / 2])
+    assert_same(x.polygamma(1), [math.pi**2 / 6, math.pi**2 / 2])
     assert x.polygamma(2).tolist() == tl.polygamma(2, x).tolist()
 
 

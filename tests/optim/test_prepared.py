@@ -185,7 +185,7 @@ def stepped(optimizer, event):
     return None
 
 
-def agree(one, other):
+def assert_agree(one, other):
     for mine, theirs in zip(params_of(one), params_of(other), strict=True):
         np.testing.assert_array_equal(mine.detach().double().numpy(),
                                       theirs.detach().double().numpy())
@@ -210,7 +210,7 @@ def test_steps_are_those_that_are_planned_anew(case, dtype, events, between):
                     put_gradients(each, 10 * seed + step)
                     each.step()
             assert stepped(one, event) == stepped(other, event)
-            agree(one, other)
+            assert_agree(one, other)
 
 
 @each("event", EVENTS, ids=lambda event: event.__name__)
@@ -228,7 +228,7 @@ def test_any_event_between_steps(kind, options, event):
                 other.step()
             else:
                 assert stepped(one, event) == stepped(other, event)
-            agree(one, other)
+            assert_agree(one, other)
             assert versions(one) == versions(other)
 
 

@@ -21,13 +21,13 @@ def traced(kind):
     return type(kind.__name__, (kind,), {"fused": {}})
 
 
-def same(one, other, **tolerance):
+def assert_same(one, other, **tolerance):
     for mine, theirs in zip(results(one), results(other), strict=True):
         assert mine.dtype == theirs.dtype
         assert_close(mine.numpy(), theirs.numpy(), **tolerance)
 
 
-def same_bits(one, other):
+def assert_same_bits(one, other):
     for mine, theirs in zip(results(one), results(other), strict=True):
         np.testing.assert_array_equal(mine.double().numpy(), theirs.double().numpy())
 
@@ -46,7 +46,8 @@ def test_formulas_on_tensors_and_in_one_pass_agree(kind, options):
     shapes = (3, 5), (), (700,)
     on_tensors = trajectory(kind, options, *given_tensors(*shapes), differentiable=True)
     for one in (kind, traced(kind)):
-        same(trajectory(one, options, *given_tensors(*shapes)), on_tensors, rtol=1e-12, atol=1e-13)
+        assert_same(trajectory(one, options, *given_tensors(*shapes)), on_tensors, rtol=1e-12,
+                    atol=1e-13)
 
 
 @each(
@@ -132,7 +133,7 @@ def test_layouts(kind, options, shape, of_p):
         p = ways[of_p](params[0].detach().numpy()).detach()
         p.requires_grad_()
         laid_out = trajectory(kind, options, [p], [[ways[of_g](g.numpy())] for [g] in gradients])
-        same(laid_out, expected, rtol=1e-12, atol=1e-13)
+        assert_same(laid_out, expected, rtol=1e-12, atol=1e-13)
 
 
 @USED_MOST
@@ -145,7 +146,7 @@ def test_states_in_another_layout(kind, options):
             odd.state[p][name] = value.mT.contiguous().mT
     for one in (packed, odd):
         one.step()
-    same(odd, packed, rtol=1e-12, atol=1e-13)
+    assert_same(odd, packed, rtol=1e-12, atol=1e-13)
 
 
 @USED_MOST
@@ -158,7 +159,7 @@ def test_any_number_of_threads_gives_the_same_bits(kind, options):
             found.append(trajectory(kind, options, *given_tensors((90000,), (3,), dtype="float32")))
     finally:
         tl.set_num_threads(before)
-    same_bits(*found)
+    assert_same_bits(*found)
 
 
 # ---- updates by themselves ----------------------------------------------------------------------

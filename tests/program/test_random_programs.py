@@ -89,7 +89,7 @@ def test_captured_programs_give_what_eager_code_gives(steps):
         assume(False)
     found = program.gradients(made.outputs, made.inputs)
     feed = {x.name: leaf for x, leaf in zip(made.inputs, given_leaves)}
-    compare(made, feed, found, slopes)
+    assert_agree(made, feed, found, slopes)
     roots = [x for x in slopes if x is not None and x.requires_grad]
     if not roots:
         return
@@ -99,13 +99,13 @@ def test_captured_programs_give_what_eager_code_gives(steps):
     with made:
         total = sum(((g * g).sum() for g in targets[1:]), (targets[0] * targets[0]).sum())
     if not any(call.type == "function" for call in made.block.ops):    # their gradients have none
-        compare(made, feed, program.gradients(total, made.inputs), curvatures)
+        assert_agree(made, feed, program.gradients(total, made.inputs), curvatures)
     if "<" not in str(made):
         again = program.parse(str(made), made.values())
-        compare(again, feed, [None if g is None else g.name for g in found], slopes)
+        assert_agree(again, feed, [None if g is None else g.name for g in found], slopes)
 
 
-def compare(made, feed, found, expected):
+def assert_agree(made, feed, found, expected):
     for g, x in zip(found, expected):
         if g is None:
             assert x is None or not x.any().item()

@@ -41,7 +41,7 @@ def told(f, *args, **kwargs):
     return found if found is None else as_lists(found)
 
 
-def agree(name, seen):
+def assert_agree(name, seen):
     """Whether all that is seen of replays is that of eager calls."""
     compiled = tl.compile(FUNCTIONS[name])
     assert [seen(compiled) for _ in range(3)] == [seen(FUNCTIONS[name])] * 3
@@ -76,7 +76,7 @@ def test_a_sweep_that_raises_midway(name, cause, place, used):
         return log, [told(tl.autograd.grad, y.sum(), x, retain_graph=True, allow_unused=True)
                      for y in results for x in given if cause in ("write", "result")]
 
-    agree(name, seen)
+    assert_agree(name, seen)
 
 
 def backward(results, given, i):
@@ -143,4 +143,4 @@ def test_hooks_are_called_in_the_order_of_eager_nodes(name, kinds):
         tl.autograd.backward([y.sum() for y in results])
         return order
 
-    agree(name, seen)
+    assert_agree(name, seen)

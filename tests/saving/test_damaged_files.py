@@ -127,12 +127,13 @@ def test_expanding_archives_are_refused():
     assert len(data) < 3000
     for claimed in (2**31, 2**32 - 2):
         lying = data.replace(len(small).to_bytes(4, "little"), claimed.to_bytes(4, "little"))
-        refused(lying, "expands to")
+        assert_refused(lying, "expands to")
     header = small[:128].replace(b"1048576", b"1073741824".ljust(10)[:10]).replace(b"   }", b"}   ")
-    refused(zipped([("a.npy", header + small[128:])], compression=zipfile.ZIP_DEFLATED), "load: ")
+    assert_refused(zipped([("a.npy", header + small[128:])], compression=zipfile.ZIP_DEFLATED),
+                   "load: ")
 
 
-def refused(data, words):
+def assert_refused(data, words):
     """Loading fails before much memory is taken."""
     tracemalloc.start()
     with pytest.raises(LoadError, match=words):

@@ -23,7 +23,7 @@ def a(kind):
     return tl.tensor(DENSE).to_sparse(layout=LAYOUTS[kind])
 
 
-def same(x, wanted, layout=tl.strided):
+def assert_same(x, wanted, layout=tl.strided):
     assert x.layout is layout
     assert np.array_equal(x.to_dense().detach().numpy(), wanted)
 
@@ -55,9 +55,9 @@ def test_parts_of_other_layouts_are_refused(a, kind):
 def test_layouts_are_brought_to_each_other(a, kind):
     assert a.to_sparse(layout=a.layout) is a
     for name, layout in {**LAYOUTS, "coo": tl.sparse_coo}.items():
-        same(a.to_sparse(layout=layout), DENSE, layout)
-        same(getattr(a, f"to_sparse_{name}")(), DENSE, layout)
-        same(tl.tensor(DENSE).to_sparse().to_sparse(layout=layout), DENSE, layout)
+        assert_same(a.to_sparse(layout=layout), DENSE, layout)
+        assert_same(getattr(a, f"to_sparse_{name}")(), DENSE, layout)
+        assert_same(tl.tensor(DENSE).to_sparse().to_sparse(layout=layout), DENSE, layout)
     with pytest.raises(RuntimeError, match="layout must be"):
         a.to_sparse(layout=tl.sparse_bsr)
     with pytest.raises(RuntimeError, match="expected a sparse matrix"):
@@ -72,14 +72,14 @@ def test_matrices_of_bounds_keep_their_values_and_the_dtype_of_positions(dtype):
     values = tl.tensor([1.0, 2.0, 3.0])
     bounds, others = tl.tensor([0, 1, 3], dtype=dtype), tl.tensor([1, 0, 1], dtype=dtype)
     x = tl.sparse_csr_tensor(bounds, others, values, (2, 2))
-    same(x, [[0, 1], [2, 3]], tl.sparse_csr)
+    assert_same(x, [[0, 1], [2, 3]], tl.sparse_csr)
     assert x.crow_indices().dtype is dtype and (x * 2).col_indices().dtype is dtype
     values[0] = 7
-    same(x, [[0, 7], [2, 3]], tl.sparse_csr)
+    assert_same(x, [[0, 7], [2, 3]], tl.sparse_csr)
     for layout in LAYOUTS.values():
         y = tl.sparse_compressed_tensor(bounds, others, values, layout=layout)
         assert y.layout is layout
-    same(y, [[0, 2], [7, 3]], tl.sparse_csc)
+    assert_same(y, [[0, 2], [7, 3]], tl.sparse_csc)
     with pytest.raises(RuntimeError, match="layout must be"):
         tl.sparse_compressed_tensor(bounds, others, values)
 
@@ -94,13 +94,13 @@ def test_matrices_of_bounds_keep_their_values_and_the_dtype_of_positions(dtype):
 ], ids=range(19))
 def test_a_sparse_result_has_the_layout_of_its_argument(make, a):
     x = tl.tensor(DENSE)
-    same(make(a), make(x).numpy(), a.layout)
+    assert_same(make(a), make(x).numpy(), a.layout)
 
 
 def test_a_transposed_matrix_lies_by_the_other_dim(a, kind):
     other = LAYOUTS["csc" if kind == "csr" else "csr"]
     for turned in (a.t(), a.T, a.mT, a.transpose(0, 1), a.permute(1, 0), a.adjoint()):
-        same(turned, DENSE.T, other)
+        assert_same(turned, DENSE.T, other)
         assert turned.values() is a.values() or turned.values().data_ptr() == a.values().data_ptr()
     assert a.permute(0, 1) is a
 
@@ -110,23 +110,23 @@ def test_products(a):
     for found in (a @ right, tl.mm(a, right), tl.sparse.mm(a, right), (right.t() @ a.t()).t(),
                   tl.addmm(tl.zeros(4, 2, dtype=tl.float64), a, right),
                   tl.nn.functional.linear(right.t(), a).t()):
-        same(found, DENSE @ RIGHT)
-    same(a @ right[:, 1], DENSE @ RIGHT[:, 1])
+        assert_same(found, DENSE @ RIGHT)
+    assert_same(a @ right[:, 1], DENSE @ RIGHT[:, 1])
     for other in (square.to_sparse(), square.to_sparse_csr(), square.to_sparse_csc()):
-        same(a @ other, DENSE, a.layout)
-    same(tl.sparse.sampled_addmm(a, tl.ones(4, 2, dtype=tl.float64), right.t()),
-         DENSE + (RIGHT.sum(1) * (DENSE != 0)), a.layout)
+        assert_same(a @ other, DENSE, a.layout)
+    assert_same(tl.sparse.sampled_addmm(a, tl.ones(4, 2, dtype=tl.float64), right.t()),
+                DENSE + (RIGHT.sum(1) * (DENSE != 0)), a.layout)
 
 
 def test_elements_at_the_positions_of_a_matrix(a):
     x = tl.tensor(DENSE)
-    same(a * x, DENSE * DENSE, a.layout)
-    same((x + 1).sparse_mask(a), (DENSE + 1) * (DENSE != 0), a.layout)
-    same(tl.ones_like(a), DENSE != 0, a.layout)
-    same(a + x, DENSE * 2)
+    assert_same(a * x, DENSE * DENSE, a.layout)
+    assert_same((x + 1).sparse_mask(a), (DENSE + 1) * (DENSE != 0), a.layout)
+    assert_same(tl.ones_like(a), DENSE != 0, a.layout)
+    assert_same(a + x, DENSE * 2)
     assert a.sum().item() == 21 and a.any().item() and a.norm().item() == x.norm().item()
-    same(a[1], DENSE[1], tl.sparse_coo)
-    same(a[:, 1], DENSE[:, 1], tl.sparse_coo)
+    assert_same(a[1], DENSE[1], tl.sparse_coo)
+    assert_same(a[:, 1], DENSE[:, 1], tl.sparse_coo)
     assert a[3, 2].item() == 6
 
 
@@ -134,12 +134,12 @@ def test_elements_at_the_positions_of_a_matrix(a):
 def test_sums_and_products_of_matrices_with_other_positions(a, other):
     y = np.array([[0.0, 0, 7], [2, 9, 0], [0, 0, 0], [0, 0, 8]])
     b = tl.tensor(y).to_sparse(layout=other)
-    same(a + b, DENSE + y, a.layout)
-    same(a - b, DENSE - y, a.layout)
-    same(b + a, DENSE + y, other)
-    same(a * b, DENSE * y, a.layout)
+    assert_same(a + b, DENSE + y, a.layout)
+    assert_same(a - b, DENSE - y, a.layout)
+    assert_same(b + a, DENSE + y, other)
+    assert_same(a * b, DENSE * y, a.layout)
     assert (a + b)._nnz() == 8 and (a * b)._nnz() == 2
-    same(a + tl.zeros_like(a), DENSE, a.layout)
+    assert_same(a + tl.zeros_like(a), DENSE, a.layout)
     assert (a.float() + b).dtype is (b.float() + a).dtype is tl.float64
     with pytest.raises(RuntimeError, match="one shape"):
         a + b.t()
@@ -160,13 +160,13 @@ def test_gradients_of_sums_with_other_positions(kind):
 def test_matrices_are_written_in_place(a):
     twice = a.clone()
     assert twice.mul_(2) is twice
-    same(twice, DENSE * 2, a.layout)
-    same(twice.copy_(a.to_sparse()), DENSE, a.layout)
-    same(twice.add_(a), DENSE * 2, a.layout)
-    same(twice.neg_(), DENSE * -2, a.layout)
-    same(twice.zero_(), DENSE * 0, a.layout)
-    same(a, DENSE, a.layout)
-    same(tl.ones(4, 3, dtype=tl.float64).add_(a), DENSE + 1)
+    assert_same(twice, DENSE * 2, a.layout)
+    assert_same(twice.copy_(a.to_sparse()), DENSE, a.layout)
+    assert_same(twice.add_(a), DENSE * 2, a.layout)
+    assert_same(twice.neg_(), DENSE * -2, a.layout)
+    assert_same(twice.zero_(), DENSE * 0, a.layout)
+    assert_same(a, DENSE, a.layout)
+    assert_same(tl.ones(4, 3, dtype=tl.float64).add_(a), DENSE + 1)
     with pytest.raises(TypeError, match="copy_"):
         twice.copy_(tl.ones(4, 3, dtype=tl.float64))
 
@@ -179,12 +179,12 @@ def test_gradients_flow_to_values_and_to_dense_tensors(kind):
     assert np.allclose(right.grad.numpy(), np.sin(DENSE).sum(0)[:, None].repeat(2, 1))
     leaf = a.detach().requires_grad_()
     (leaf @ tl.tensor(RIGHT)).sum().backward()
-    same(leaf.grad, RIGHT.sum(1) * (DENSE != 0), LAYOUTS[kind])
+    assert_same(leaf.grad, RIGHT.sum(1) * (DENSE != 0), LAYOUTS[kind])
 
 
 def test_copies_and_pickles(a):
     for made in (copy.deepcopy(a), copy.copy(a), pickle.loads(pickle.dumps(a))):
-        same(made, DENSE, a.layout)
+        assert_same(made, DENSE, a.layout)
         assert type(made) is type(a)
 
 
@@ -208,7 +208,7 @@ def test_a_matrix_is_shown_by_its_parts():
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (1, 1)])
 def test_matrices_without_entries(shape, kind):
     x = tl.zeros(shape).to_sparse(layout=LAYOUTS[kind])
-    same(x, np.zeros(shape), LAYOUTS[kind])
-    same(x.t(), np.zeros(shape[::-1]), tl.sparse_csc if kind == "csr" else tl.sparse_csr)
-    same(x @ tl.ones(shape[1], 2), np.zeros((shape[0], 2)))
-    same(x + x, np.zeros(shape), LAYOUTS[kind])
+    assert_same(x, np.zeros(shape), LAYOUTS[kind])
+    assert_same(x.t(), np.zeros(shape[::-1]), tl.sparse_csc if kind == "csr" else tl.sparse_csr)
+    assert_same(x @ tl.ones(shape[1], 2), np.zeros((shape[0], 2)))
+    assert_same(x + x, np.zeros(shape), LAYOUTS[kind])

@@ -22,7 +22,7 @@ def a():
     return tl.sparse_coo_tensor(INDICES, VALUES, (5, 7))
 
 
-def same(x, wanted):
+def assert_same(x, wanted):
     assert np.allclose(x.to_dense().detach().numpy(), wanted)
 
 
@@ -32,8 +32,8 @@ def test_entries_are_in_order_and_added_up_once_coalesced(a):
     b = a.coalesce()
     flat = (b.indices()[0] * 7 + b.indices()[1]).tolist()
     assert flat == sorted(set(flat)) and b.is_coalesced() and b.coalesce() is b
-    same(a, DENSE)
-    same(b, DENSE)
+    assert_same(a, DENSE)
+    assert_same(b, DENSE)
     assert (a._nnz(), a.sparse_dim(), a.dense_dim(), a.shape) == (12, 2, 0, (5, 7))
     assert a.is_sparse and a.layout is tl.sparse_coo and a.device == tl.device("cpu")
 
@@ -41,13 +41,13 @@ def test_entries_are_in_order_and_added_up_once_coalesced(a):
 def test_forms_of_a_dense_tensor():
     x = tl.tensor(DENSE)
     b = x.to_sparse()
-    same(b, DENSE)
+    assert_same(b, DENSE)
     assert tl.equal(b.to_sparse_csr().to_dense(), x)
     pair = tl.tensor([[0.0, 0.0], [1.0, 2.0]]).to_sparse(1)
     assert pair.indices().tolist() == [[1]] and pair.values().tolist() == [[1.0, 2.0]]
     rows = b.to_sparse_csr()
     csr = tl.sparse_csr_tensor(rows.crow_indices(), rows.col_indices(), rows.values(), (5, 7))
-    same(csr, DENSE)
+    assert_same(csr, DENSE)
     assert tl.equal(csr.values(), b.values())
     assert tl.equal(csr.to_sparse().indices(), b.indices())
     unsorted = tl.tensor([2.0, 3.0, 4.0], requires_grad=True)
@@ -56,7 +56,8 @@ def test_forms_of_a_dense_tensor():
     assert unsorted.grad.tolist() == [5.0, 1.0, 5.0]
     assert x.to_dense() is x
     turned = tl.tensor(np.ascontiguousarray(DENSE.T)).to_sparse_csr()
-    same(tl.sparse_csc_tensor(turned.crow_indices(), turned.col_indices(), turned.values()), DENSE)
+    assert_same(tl.sparse_csc_tensor(turned.crow_indices(), turned.col_indices(), turned.values()),
+                DENSE)
     with pytest.raises(RuntimeError, match="7 columns do not fit"):
         tl.sparse_csc_tensor(turned.crow_indices(), turned.col_indices(), turned.values(), (7, 5))
     begins = tl._convert_indices_from_coo_to_csr(b.indices()[0], 5, out_int32=True)
@@ -72,16 +73,16 @@ def test_forms_of_a_dense_tensor():
 
 
 def test_sums_and_multiples(a):
-    same(a + a, 2 * DENSE)
-    same(a - a, 0 * DENSE)
-    same(3 * a / 2, 1.5 * DENSE)
-    same(-a, -DENSE)
-    same(tl.tensor(DENSE) + a, 2 * DENSE)
-    same(a * tl.tensor(DENSE), DENSE * DENSE)
-    same(a * a, DENSE * DENSE)
-    same(tl.zeros_like(a), 0 * DENSE)
-    same(a.abs(), np.abs(DENSE))
-    same(tl.sparse.sum(a, 1), DENSE.sum(1))
+    assert_same(a + a, 2 * DENSE)
+    assert_same(a - a, 0 * DENSE)
+    assert_same(3 * a / 2, 1.5 * DENSE)
+    assert_same(-a, -DENSE)
+    assert_same(tl.tensor(DENSE) + a, 2 * DENSE)
+    assert_same(a * tl.tensor(DENSE), DENSE * DENSE)
+    assert_same(a * a, DENSE * DENSE)
+    assert_same(tl.zeros_like(a), 0 * DENSE)
+    assert_same(a.abs(), np.abs(DENSE))
+    assert_same(tl.sparse.sum(a, 1), DENSE.sum(1))
     assert np.isclose(a.sum().item(), DENSE.sum())
 
 
@@ -223,7 +224,7 @@ def test_functions_of_sparse_tensors_refuse_dense_ones(function):
 def test_copies_and_pickles(a):
     for b in (copy.deepcopy(a), pickle.loads(pickle.dumps(a)), a.clone(), a.detach()):
         assert isinstance(b, SparseTensor)
-        same(b, DENSE)
+        assert_same(b, DENSE)
     assert "nnz=12, dtype=tensorlib.float64,\n       layout=tensorlib.sparse_coo" in repr(a)
     lines = repr(tl.eye(30).to_sparse()).splitlines()      # elements lie below each other
     assert lines[0].startswith("tensor(indices=tensor([[ 0,") and lines[1].find("14,") == 24
@@ -234,7 +235,7 @@ def test_scipys_matrices():
     scipy_sparse = pytest.importorskip("scipy.sparse")
     matrix = scipy_sparse.csr_matrix(DENSE)
     a = tl.sparse.from_scipy(matrix)
-    same(a, DENSE)
+    assert_same(a, DENSE)
     assert np.allclose(tl.sparse.to_scipy(a).tocsr().toarray(), DENSE)
 
 

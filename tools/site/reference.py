@@ -7,7 +7,6 @@ import types
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import tensorlib
 from tensorlib import Tensor
 from tensorlib._core.graph.op import Op
 from tensorlib.ops.declare import FUNCTIONS
@@ -69,9 +68,9 @@ def groups():
         for name, value in sorted(vars(Tensor).items())
         if not name.startswith("_") and inspect.isdatadescriptor(value)])
     for path, title, text in MODULES:
-        yield Group(title, list(members(importlib.import_module(path))), text)
+        yield Group(title, list(members(path)), text)
     for title, names in SETTINGS:
-        yield Group(title, list(members(tensorlib, names)))
+        yield Group(title, list(members("tensorlib", names)))
 
 
 def is_own_method(name, value):
@@ -93,14 +92,15 @@ def operation(name, module, first):
                  None if own == name else f"tensorlib.{own}", notes)
 
 
-def members(owner, names=None):
-    """The entries of the public names of a module."""
+def members(path, names=None):
+    """The entries of the public names of the module that is imported by that path."""
+    owner = importlib.import_module(path)
     for name in sorted(names or owner.__all__, key=str.lower):
         value = getattr(owner, name)
         if isinstance(value, types.FunctionType):      # it may stand for another
             value = getattr(importlib.import_module(value.__module__), name, value)
         if callable(value) and value.__module__.startswith("tensorlib"):
-            yield Entry(f"{owner.__name__}.{name}", value,
+            yield Entry(f"{path}.{name}", value,
                         "class" if isinstance(value, type) else "function",
                         source_of(value).removeprefix("../"))
 

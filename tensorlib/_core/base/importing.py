@@ -3,6 +3,7 @@
 import sys
 from importlib import import_module
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType
 
 from tensorlib._core.base.explained import explain, explained
@@ -106,12 +107,17 @@ def named_as_function(name, home):
 class OtherNames:
     """Finds modules under other names: an import returns the module itself, not a copy."""
 
-    own = {}                                  # their own attributes, by the other name
+    homes = {}                                # the names of packages, by their other names
+    own = {}                                  # the own specs of modules that are being imported
 
     @classmethod
     def home_of(cls, name):
         """The original name of a module with the other name `name`, or None."""
-        raise NotImplementedError
+        for package, home in cls.homes.items():
+            if f"{name}.".startswith(f"{package}."):
+                original = home + name.removeprefix(package)
+                return original if find_spec(original) else None
+        return None
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):

@@ -8,8 +8,10 @@ cdef enum:
     MAX_STEPS = 48
     MAX_VALUES = MAX_OPERANDS + MAX_NUMBERS + MAX_STEPS
 
-# A loop that does the whole update: operands and numbers in the order of the update's values.
-ctypedef void (*fused_loop)(char** operands, const double* numbers, Py_ssize_t n) noexcept nogil
+# A loop that does the whole update: operands and numbers in the order of the update's values, after
+# the tag of its kind, which is NULL.
+ctypedef void (*fused_loop)(void* tag, char** operands, const double* numbers,
+                            Py_ssize_t n) noexcept nogil
 
 cdef struct UpdateStep:
     Loop loop

@@ -211,7 +211,7 @@ cdef void run_whole_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
     cdef int i
     for i in range(job.program.n_operands):
         slots[i] = job.operands[i] + begin * ITEMSIZE[job.program.dtype]
-    job.program.fused(slots, job.numbers, end - begin)
+    job.program.fused(NULL, slots, job.numbers, end - begin)
 
 
 cdef void run_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -257,7 +257,7 @@ cdef void run_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
                 convert(operand.dtype, c.dtype, pointers[i], operand.steps[inner], slots[i], aside,
                         count)
         if c.fused != NULL:
-            c.fused(slots, job.numbers, count)
+            c.fused(NULL, slots, job.numbers, count)
         else:
             run_steps(c, slots, scratch + MAX_OPERANDS * TILE * 8, count)
         for i in range(c.n_operands):

@@ -142,9 +142,8 @@ def read_array(file: Any, size: int) -> Any:
         raise LoadError(f"an array in version {version} of NumPy's format")
     shape, in_columns, dtype = reads[version](file)
     count = prod(shape)
-    if dtype.hasobject or count < 0 or count * dtype.itemsize > size:
-        raise LoadError(f"an array of shape {shape} and {dtype} in {size} bytes"[:200])
-    if not dtype.itemsize and count > size:     # NumPy gives strings of no characters some memory
+    # NumPy gives strings of no characters some memory
+    if dtype.hasobject or count < 0 or count * max(dtype.itemsize, 1) > size:
         raise LoadError(f"an array of shape {shape} and {dtype} in {size} bytes"[:200])
     if not dtype.itemsize:
         return np.zeros(shape, dtype)

@@ -154,30 +154,6 @@ INSTRUCTIONS.update({
     "MARK": constant(lambda: MARK)})
 
 
-@instruction("TUPLE")
-def make_tuple(machine: Interpreter, argument: Any) -> None:
-    """Pushes the values since the mark as a tuple."""
-    machine.push(tuple(machine.marked()))
-
-
-@instruction("LIST")
-def make_list(machine: Interpreter, argument: Any) -> None:
-    """Pushes the values since the mark as a list."""
-    machine.push(machine.marked())
-
-
-@instruction("FROZENSET")
-def make_frozenset(machine: Interpreter, argument: Any) -> None:
-    """Pushes the values since the mark as a frozenset."""
-    machine.push(frozenset(map(machine.hashed, machine.marked())))
-
-
-@instruction("DICT")
-def make_dict(machine: Interpreter, argument: Any) -> None:
-    """Pushes the keys and values since the mark as a dict."""
-    machine.push(paired(machine, machine.marked()))
-
-
 def tuple_of(count: int) -> Instruction:
     """The instruction that makes a tuple of the `count` values on top of the stack."""
     def step(machine: Interpreter, argument: Any) -> None:
@@ -186,14 +162,23 @@ def tuple_of(count: int) -> Instruction:
     return step
 
 
-INSTRUCTIONS.update({"TUPLE1": tuple_of(1), "TUPLE2": tuple_of(2), "TUPLE3": tuple_of(3)})
-
-
 def paired(machine: Interpreter, values: list[Any]) -> dict[Any, Any]:
     """A dict of keys and values in turn. Raises: LoadError for an odd number."""
     if len(values) % 2:
         raise LoadError("the pickle has a key without a value")
     return dict(zip(map(machine.hashed, values[::2]), values[1::2]))
+
+
+def of_marked(make: Callable[[Interpreter, list[Any]], Any]) -> Instruction:
+    """The instruction that pushes what `make` gives for the values since the mark."""
+    return lambda machine, argument: machine.push(make(machine, machine.marked()))
+
+
+INSTRUCTIONS.update({
+    "TUPLE": of_marked(lambda machine, values: tuple(values)),
+    "TUPLE1": tuple_of(1), "TUPLE2": tuple_of(2), "TUPLE3": tuple_of(3),
+    "LIST": of_marked(lambda machine, values: values), "DICT": of_marked(paired),
+    "FROZENSET": of_marked(lambda machine, values: frozenset(map(machine.hashed, values)))})
 
 
 def parts_of(key: Any) -> int:

@@ -150,76 +150,106 @@ def call_block(call: OpCall) -> Block:
 
 # ---- loops ---------------------------------------------------------------------------------------
 
+class Loop:
+    """A `while_loop` or a `scan`, and which of its values have gradients.
+
+    carried, items: the inputs of the body for the loop variables and for the sequences. outside:
+    what the body reads from outside of it. depends: the values of the body that gradients go
+    through. moving: the loop variables with a gradient, by number, of which `arriving` have one at
+    the last step already. items_wanted: the sequences with a gradient, by number.
+    """
+
+    def __init__(self, work: Backward, call: OpCall, grads: list[Variable | None]) -> None:
+        is_while = call.type == "while_loop"
+        body: Block = call.attributes["body_block" if is_while else "sub_block"]
+        self.call, self.body, self.grads = call, body, grads
+        self.init, self.xs = call.inputs["init"], call.inputs.get("xs", ())
+        count = len(self.init)
+        self.carried, self.items = body.inputs[:count], body.inputs[count:]
+        self.outside = list(dict.fromkeys(x for x in body.reads() if work.wants(x)))
+        given = {x for x, source in zip(body.inputs, (*self.init, *self.xs))
+                 if source in work.depends}
+        self.depends = grown(body, self.carried, given | set(self.outside))
+        moving = [i for i in range(count) if self.carried[i] in self.depends]
+        self.arriving = arriving_at(body, moving, grads)
+        self.moving = sorted(self.arriving)
+        if is_while or any(inner.blocks() for inner in body.ops) or (
+                (self.xs[0].shape or (0,))[0] or 0) <= count:
+            self.arriving = {i for i in self.moving if grads[i] is not None}
+        self.items_wanted = sorted(
+            (i for i, x in enumerate(self.items) if x in self.depends and work.wants(self.xs[i])),
+            key=lambda i: is_stack(self.xs[i]))              # stacks come last
+
+
 def visit_loop(work: Backward, call: OpCall, grads: list[Variable | None]) -> None:
     """Adds the backward loop of a `while_loop` or a `scan`: a `scan` in the other direction.
 
     It carries the gradients of the loop variables, which each step replaces, and those of values
     that the loop reads from outside, to which each step adds.
     """
-    body = call.attributes["body_block" if call.type == "while_loop" else "sub_block"]
-    init, xs = call.inputs["init"], call.inputs.get("xs", ())
-    count = len(init)
-    carried, items = body.inputs[:count], body.inputs[count:]
-    outside = list(dict.fromkeys(x for x in body.reads() if work.wants(x)))
-    given = {x for x, source in zip(body.inputs, (*init, *xs)) if source in work.depends}
-    depends = grown(body, carried, given | set(outside))
-    moving = [i for i in range(count) if carried[i] in depends]
-    arriving = arriving_at(body, moving, grads)
-    moving = sorted(arriving)
-    if call.type == "while_loop" or any(inner.blocks() for inner in body.ops) or (
-            (xs[0].shape or (0,))[0] or 0) <= count:
-        arriving = {i for i in moving if grads[i] is not None}      # at the last step already
-    items_wanted = sorted((i for i, x in enumerate(items) if x in depends and work.wants(xs[i])),
-                          key=lambda i: is_stack(xs[i]))              # stacks come last
+    loop = Loop(work, call, grads)
+    start = [*[work.zeros(loop.init[i]) if grads[i] is None else grads[i] for i in loop.moving],
+             *[work.total_or_zeros(x) for x in loop.outside]]
+    back, reached, sequences = step_back(work, loop)
+    read_stacks(call, loop.body, back.target, sequences)
+    outputs = [*[work.new_gradient(
+        loop.init[i] if type(loop.init[i]) is Variable else loop.carried[i]) for i in loop.moving],
+               *[work.new_gradient(x) for x in loop.outside],
+               *[work.new_gradient(loop.xs[i]) for i in loop.items_wanted]]
+    kept = sum(is_stack(loop.xs[i]) for i in loop.items_wanted)
+    work.append(OpCall("scan", {"init": tuple(start), "xs": tuple(sequences)}, tuple(outputs), {
+        "sub_block": back.target, "reverse": not call.attributes.get("reverse", False),
+        "kept": kept}, call.line))
+    add_results(work, loop, back, reached, outputs)
 
-    back = new_work(work, body, [*depends])
+
+def step_back(work: Backward, loop: Loop) -> tuple[Backward, set[Variable], list[Variable]]:
+    """The backward part of one step; what it has gradients of; the sequences that it reads."""
+    body = loop.body
+    back = new_work(work, body, [*loop.depends])
     target = back.target
-    start = [*[work.zeros(init[i]) if grads[i] is None else grads[i] for i in moving],
-             *[work.total_or_zeros(x) for x in outside]]
-    for i in moving:
-        back.is_sure = i in arriving
-        back.add(body.outputs[i], bound_input(target, f"{carried[i].name}@GRAD", carried[i]))
+    for i in loop.moving:
+        x = loop.carried[i]
+        back.is_sure = i in loop.arriving
+        back.add(body.outputs[i], bound_input(target, f"{x.name}@GRAD", x))
     back.is_sure = True
-    sums = {x: bound_input(target, f"{x.name}@GRAD", x) for x in outside}
+    sums = {x: bound_input(target, f"{x.name}@GRAD", x) for x in loop.outside}
     back.parts.update((x, [g]) for x, g in sums.items())
     sequences: list[Variable] = []
-    for i in range(count, len(grads)):
-        if grads[i] is not None and has_gradients(body.outputs[i].dtype):
-            y = body.outputs[i]
+    for y, grad in [*zip(body.outputs, loop.grads)][len(loop.init):]:
+        if grad is not None and has_gradients(y.dtype):
             back.add(y, bound_input(target, f"{y.name}@GRAD", y))
-            sequences.append(grads[i])               # type: ignore[arg-type]
-    back.depends.update(body.outputs[i] for i in moving)
+            sequences.append(grad)
+    back.depends.update(body.outputs[i] for i in loop.moving)
     back.visit(body.ops)
     reached = {x for x, g in back.parts.items() if g[0] is not sums.get(x) or len(g) > 1}
-    target.outputs = [*[back.total_or_zeros(carried[i]) for i in moving],
-                      *[back.total_or_zeros(x) for x in outside],
-                      *[back.total_or_zeros(items[i]) for i in items_wanted]]
+    target.outputs = [back.total_or_zeros(x) for x in (
+        *(loop.carried[i] for i in loop.moving), *loop.outside,
+        *(loop.items[i] for i in loop.items_wanted))]
+    return back, reached, sequences
 
-    read_stacks(call, body, target, sequences)
-    outputs = [*[work.new_gradient(init[i] if type(init[i]) is Variable else carried[i])
-                 for i in moving],
-               *[work.new_gradient(x) for x in outside],
-               *[work.new_gradient(xs[i]) for i in items_wanted]]
-    kept = sum(is_stack(xs[i]) for i in items_wanted)
-    work.append(OpCall("scan", {"init": tuple(start), "xs": tuple(sequences)}, tuple(outputs), {
-        "sub_block": target, "reverse": not call.attributes.get("reverse", False), "kept": kept},
-        call.line))
-    n, m = len(moving), len(outside)
-    if call.type == "while_loop" and (len(arriving) < n or not work.sure.issuperset(outside)):
-        work.must_run.append(call)
+
+def add_results(work: Backward, loop: Loop, back: Backward, reached: set[Variable],
+                outputs: list[Variable]) -> None:
+    """Adds the results of the backward loop to the gradients of what the loop was given."""
+    moving, arriving, n, m = loop.moving, loop.arriving, len(loop.moving), len(loop.outside)
+    if loop.call.type == "while_loop" and (
+            len(arriving) < n or not work.sure.issuperset(loop.outside)):
+        work.must_run.append(loop.call)
     sure = back.sure if work.is_sure else set()
-    work.sure |= sure.intersection(outside)
-    for x, g in zip(outside, outputs[n:n + m]):
+    work.sure |= sure.intersection(loop.outside)
+    for x, g in zip(loop.outside, outputs[n:n + m]):
         if x in reached:
             work.parts[x] = [g]
     for i, g in reversed([*zip(moving, outputs[:n])]):     # in the order of an eager sweep
-        work.is_sure = carried[i] in sure and back.sure.issuperset(carried[k] for k in arriving)
-        work.add(init[i], g)
-    for i, g in zip(items_wanted, outputs[n + m:]):
-        work.is_sure = items[i] in sure
-        g.stack = xs[i].stack
-        if items[i] in reached:
-            work.add(xs[i], g)
+        work.is_sure = loop.carried[i] in sure and back.sure.issuperset(
+            loop.carried[k] for k in arriving)
+        work.add(loop.init[i], g)
+    for i, g in zip(loop.items_wanted, outputs[n + m:]):
+        work.is_sure = loop.items[i] in sure
+        g.stack = loop.xs[i].stack
+        if loop.items[i] in reached:
+            work.add(loop.xs[i], g)
 
 
 def read_stacks(call: OpCall, body: Block, back: Block, sequences: list[Variable]) -> None:

@@ -14,7 +14,7 @@ FOLDS = {"sum": tl.add, "product": tl.mul, "min": tl.minimum, "max": tl.maximum}
 BITS = {"band": tl.bitwise_and, "bor": tl.bitwise_or, "bxor": tl.bitwise_xor}
 
 
-def same(found, expected):
+def assert_same(found, expected):
     assert found.dtype == expected.dtype and found.shape == expected.shape, (found, expected)
     assert tl.equal(found, expected), (found, expected)
 
@@ -27,14 +27,14 @@ def test_reductions(rank, size):
             expected = reduce(fold, inputs)
             x = inputs[rank].clone()
             assert dist.all_reduce(x, getattr(dist.ReduceOp, name.upper())) is None
-            same(x, expected)
+            assert_same(x, expected)
             x = inputs[rank].clone()
             dist.reduce(x, size - 1, name)
-            same(x, expected if rank == size - 1 else inputs[rank])
+            assert_same(x, expected if rank == size - 1 else inputs[rank])
         if dtype.is_floating_point:
             x = inputs[rank].clone()
             dist.all_reduce(x, dist.ReduceOp.AVG)
-            same(x, reduce(tl.add, inputs) / size)
+            assert_same(x, reduce(tl.add, inputs) / size)
         else:
             raised(TypeError, lambda: dist.all_reduce(inputs[rank].clone(), "avg"), "AVG")
     x = tl.tensor([rank == 0, True, False])
@@ -60,8 +60,8 @@ def test_views_are_packed_and_go_back_to_their_place(rank, size):
     dist.all_reduce(whole.t()[1:5:2])
     total = reduce(tl.add, [drawn(r, 4, 6) for r in range(size)])
     for column in range(6):
-        same(whole[:, column], (total if column in (1, 3) else before)[:, column])
-    same(whole, tl.where(tl.tensor([0, 1, 0, 1, 0, 0]) > 0, total, before))
+        assert_same(whole[:, column], (total if column in (1, 3) else before)[:, column])
+    assert_same(whole, tl.where(tl.tensor([0, 1, 0, 1, 0, 0]) > 0, total, before))
 
 
 def test_contiguous_tensors_go_by_their_memory(rank, size):
@@ -71,7 +71,7 @@ def test_contiguous_tensors_go_by_their_memory(rank, size):
     work = dist.all_reduce(x, async_op=True)
     assert work.wait() and work.is_completed() and work.is_success()
     assert x.data_ptr() == place and x._version > version
-    same(x, tl.full((1 << 20,), float(sum(range(size)))))
+    assert_same(x, tl.full((1 << 20,), float(sum(range(size)))))
 
 
 def test_a_value_that_the_graph_keeps_is_not_overwritten_unnoticed(rank, size):
@@ -86,40 +86,40 @@ def test_broadcast_gather_and_scatter(rank, size):
     for root in range(size):
         x = drawn(rank, 2, 3).t()
         dist.broadcast(x, root)
-        same(x, drawn(root, 2, 3).t())
+        assert_same(x, drawn(root, 2, 3).t())
         parts = [tl.empty(2, 2) for _ in range(size)] if rank == root else None
         dist.gather(tl.full((2, 2), float(rank)), parts, dst=root)
         if rank == root:
             for r, part in enumerate(parts):
-                same(part, tl.full((2, 2), float(r)))
+                assert_same(part, tl.full((2, 2), float(r)))
         parts = [drawn(10 + r, 5) for r in range(size)] if rank == root else None
         x = tl.empty(5)
         dist.scatter(x, parts, group_src=root)
-        same(x, drawn(10 + rank, 5))
+        assert_same(x, drawn(10 + rank, 5))
 
 
 def test_all_gather(rank, size):
     parts = [tl.empty(2, r + 1) for r in range(size)]          # of different shapes
     dist.all_gather(parts, drawn(rank, 2, rank + 1))
     for r, part in enumerate(parts):
-        same(part, drawn(r, 2, r + 1))
+        assert_same(part, drawn(r, 2, r + 1))
     out = tl.empty(size, 2, 3)
     dist.all_gather(list(out), drawn(rank, 2, 3))              # rows of one tensor
     dist.all_gather_into_tensor(whole := tl.empty(size * 2, 3), drawn(rank, 2, 3))
-    same(out.flatten(0, 1), whole)
-    same(out, tl.stack([drawn(r, 2, 3) for r in range(size)]))
+    assert_same(out.flatten(0, 1), whole)
+    assert_same(out, tl.stack([drawn(r, 2, 3) for r in range(size)]))
 
 
 def test_reduce_scatter(rank, size):
     inputs = [drawn(r, size, 2, 3) for r in range(size)]
     expected = reduce(tl.add, inputs)[rank]
     dist.reduce_scatter(x := tl.empty(2, 3), list(inputs[rank]))
-    same(x, expected)
+    assert_same(x, expected)
     dist.reduce_scatter_tensor(x := tl.empty(2, 3), inputs[rank].flatten(0, 1), "avg")
-    same(x, expected / size)
+    assert_same(x, expected / size)
     uneven = [drawn(50 + r, r + 1) for r in range(size)]
     dist.reduce_scatter(x := tl.empty(rank + 1), uneven, "max")
-    same(x, uneven[rank])
+    assert_same(x, uneven[rank])
 
 
 def test_all_to_all(rank, size):
@@ -127,15 +127,16 @@ def test_all_to_all(rank, size):
     taken = [tl.empty(rank + 1) for _ in range(size)]
     dist.all_to_all(taken, sent)
     for r, x in enumerate(taken):
-        same(x, drawn(100 * r + rank, rank + 1))
+        assert_same(x, drawn(100 * r + rank, rank + 1))
     x = tl.arange(2 * size * 2).reshape(2 * size, 2) + 1000 * rank
     dist.all_to_all_single(out := tl.empty_like(x), x)
-    same(out, tl.cat([tl.arange(4).reshape(2, 2) + 4 * rank + 1000 * r for r in range(size)]))
+    assert_same(out,
+                tl.cat([tl.arange(4).reshape(2, 2) + 4 * rank + 1000 * r for r in range(size)]))
     splits = [r + 1 for r in range(size)]
     x = tl.full((sum(splits),), float(rank))
     out = tl.empty(size * (rank + 1))
     dist.all_to_all_single(out, x, [rank + 1] * size, splits)
-    same(out, tl.arange(size).repeat_interleave(rank + 1).float())
+    assert_same(out, tl.arange(size).repeat_interleave(rank + 1).float())
 
 
 def test_empty_and_numbers(rank, size):
@@ -154,7 +155,7 @@ def test_asynchronous_calls(rank, size):
     works = [dist.all_reduce(x, async_op=True) for x in xs]
     for x, work in reversed(list(zip(xs, works))):
         assert work.wait()
-        same(x, tl.full(x.shape, x.shape[0] - 1000.0) * size)
+        assert_same(x, tl.full(x.shape, x.shape[0] - 1000.0) * size)
     future = dist.all_reduce(tl.ones(2), async_op=True).get_future()
     assert future.then(lambda f: f.value()[0] * 2).wait().tolist() == [2.0 * size] * 2
     assert dist.barrier(async_op=True).wait()
@@ -168,7 +169,7 @@ def test_messages(rank, size):
                                         dist.P2POp(dist.irecv, y, left)])
         for work in works:
             work.wait()
-        same(y, drawn(left, 3, 2).t())
+        assert_same(y, drawn(left, 3, 2).t())
         if rank == 0:
             seen = {dist.recv(y) for _ in range(size - 1)}
             assert seen == set(range(1, size))

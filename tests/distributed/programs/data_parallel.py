@@ -51,12 +51,12 @@ def states(model):
     return {name.removeprefix("module."): x for name, x in model.state_dict().items()}
 
 
-def agree(model, expected, **tolerance):
+def assert_agree(model, expected, **tolerance):
     for name, x in states(expected).items():
         tl.testing.assert_close(states(model)[name], x, **tolerance)
 
 
-def the_same_everywhere(model):
+def assert_same_everywhere(model):
     for x in model.state_dict().values():
         found = [tl.empty_like(x) for _ in range(dist.get_world_size())]
         dist.all_gather(found, x)
@@ -69,8 +69,8 @@ def test_options(rank, size):
                     {"bucket_cap_mb": 0.0002, "gradient_as_bucket_view": True},
                     {"find_unused_parameters": True}, {"static_graph": True}):
         model = train(DDP(made(rank), **options), rank, size)     # begins with rank 0's
-        agree(model, expected)
-        the_same_everywhere(model)
+        assert_agree(model, expected)
+        assert_same_everywhere(model)
     assert list(model.state_dict())[0] == "module.0.weight"
 
 
@@ -145,7 +145,7 @@ def test_buffers(rank, size):
         model(own(x, rank, size))
         assert not tl.equal(before, model.module[0].running_mean)
     model(tl.ones(4, 5) + rank)
-    the_same_everywhere(DDP(model.module))                        # made alike again
+    assert_same_everywhere(DDP(model.module))                        # made alike again
 
 
 def test_hooks(rank, size):
@@ -156,19 +156,19 @@ def test_hooks(rank, size):
                        (default_hooks.fp16_compress_wrapper(default_hooks.allreduce_hook), 2e-3)):
         model = DDP(made(rank), bucket_cap_mb=0.0002)
         model.register_comm_hook(None, hook)
-        agree(train(model, rank, size), expected, rtol=1e-5, atol=atol)
-        the_same_everywhere(model)
+        assert_agree(train(model, rank, size), expected, rtol=1e-5, atol=atol)
+        assert_same_everywhere(model)
     state = powerSGD_hook.PowerSGDState(matrix_approximation_rank=8, start_powerSGD_iter=1,
                                         min_compression_rate=0.1)
     model = DDP(made(rank))
     model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
-    agree(train(model, rank, size), expected, rtol=1e-5, atol=1e-3)     # of full rank
+    assert_agree(train(model, rank, size), expected, rtol=1e-5, atol=1e-3)     # of full rank
     thin = powerSGD_hook.PowerSGDState(start_powerSGD_iter=0)
     model = DDP(made(rank), bucket_cap_mb=0.0002)
     model.register_comm_hook(thin, powerSGD_hook.powerSGD_hook)
     before = loss_of(model.module, *batch(0)).item()
     train(model, rank, size, 8, 0.05)
-    the_same_everywhere(model)
+    assert_same_everywhere(model)
     assert loss_of(model.module, *batch(0)).item() < before
     rate, whole, sent = thin.compression_stats()
     assert rate > 1 and sent < whole and thin.errors
@@ -192,7 +192,7 @@ def test_synchronized_batch_norm(rank, size):
     expected = train(layers(), 0, 1)
     model = nn.SyncBatchNorm.convert_sync_batchnorm(layers())
     train(DDP(model), rank, size)
-    agree(model, expected, rtol=1e-4, atol=1e-5)
+    assert_agree(model, expected, rtol=1e-4, atol=1e-5)
     model.eval()
     expected.eval()
     tl.testing.assert_close(model(batch(9)[0]), expected(batch(9)[0]), rtol=1e-4, atol=1e-5)

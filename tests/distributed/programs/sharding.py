@@ -56,7 +56,7 @@ def expected(steps=5, clip=None, kind=tl.optim.AdamW, **options):
     return model, optimizer, norms
 
 
-def close(a, b):
+def assert_close(a, b):
     tl.testing.assert_close(a.detach(), b.detach(), rtol=1e-4, atol=1e-5)
 
 
@@ -69,7 +69,7 @@ def test_zero_redundancy(rank, size):
         for i in range(5):
             step_of(model, optimizer, i, rank, size)
         for a, b in zip(model.parameters(), plain.parameters()):
-            close(a, b)
+            assert_close(a, b)
         held = sum(x.numel() for state in optimizer.optim.state.values()
                    for x in state.values() if x.numel() > 1)
         sizes = [2 * p.numel() for p in model.parameters()]
@@ -81,14 +81,14 @@ def test_zero_redundancy(rank, size):
         single = plain_optimizer.state_dict()
         for number, state in single["state"].items():
             for key, x in state.items():
-                close(told[0]["state"][number][key], x)
+                assert_close(told[0]["state"][number][key], x)
         again = ZeroRedundancyOptimizer(model.parameters(), tl.optim.AdamW, lr=1.0)
         again.load_state_dict(told[0])
         assert again.param_groups[0]["lr"] == 0.01
         step_of(model, again, 5, rank, size)
     step_of(plain, plain_optimizer, 5, 0, 1)
     for a, b in zip(model.parameters(), plain.parameters()):
-        close(a, b)
+        assert_close(a, b)
 
 
 def test_schedules_and_groups(rank, size):
@@ -107,7 +107,7 @@ def test_schedules_and_groups(rank, size):
             schedule.step()
         found.append(params)
     for a, b in zip(*found):
-        close(a, b)
+        assert_close(a, b)
 
 
 def test_fully_sharded(rank, size):
@@ -120,16 +120,16 @@ def test_fully_sharded(rank, size):
         assert sum(p.numel() for p in shards) <= whole / size + len(shards)
         optimizer = tl.optim.AdamW(model.parameters(), lr=0.01)
         for i in range(5):
-            close(step_of(model, optimizer, i, rank, size, clip=0.5), norms[i])
+            assert_close(step_of(model, optimizer, i, rank, size, clip=0.5), norms[i])
         assert all(p.grad.numel() == p.numel() for p in shards)
         with unsharded(model):
             for (name, a), b in zip(plain.named_parameters(), shards):
                 owner, _, key = name.rpartition(".")
-                close(getattr(model.get_submodule(owner), key), a)
+                assert_close(getattr(model.get_submodule(owner), key), a)
         assert isinstance(model.last.weight, ShardedParameter)
         model.eval()
         with tl.no_grad():
-            close(model(drawn(7, 4, 5)), plain(drawn(7, 4, 5)))
+            assert_close(model(drawn(7, 4, 5)), plain(drawn(7, 4, 5)))
     raised(RuntimeError, lambda: fully_shard(model), "sharded already")
 
 
@@ -178,7 +178,7 @@ def test_checkpoints(rank, size):
         with unsharded(model):
             for name, a in plain.named_parameters():
                 owner, _, key = name.rpartition(".")
-                close(getattr(model.get_submodule(owner), key), a)
+                assert_close(getattr(model.get_submodule(owner), key), a)
         raised(KeyError, lambda: checkpoint.load({"nothing": tl.zeros(2)}, checkpoint_id=path),
                "nothing")
         raised(RuntimeError, lambda: checkpoint.load({"same": tl.zeros(3)}, checkpoint_id=path),

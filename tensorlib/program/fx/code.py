@@ -9,7 +9,7 @@ from typing import Any
 import tensorlib
 from tensorlib._core.base import library
 
-from .node import Node, map_arg, qualified_name, type_name
+from .node import Node, qualified_name, type_name
 
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "truediv": "/", "mod": "%",
          "pow": "**", "lshift": "<<", "rshift": ">>", "and_": "&", "or_": "|", "xor": "^",
@@ -163,20 +163,11 @@ class Writer:
 
 def written(graph: Any, root: str) -> PythonCode:
     """The code of the graph's function `forward`."""
-    last: dict[Node, list[Node]] = {}
-    seen: set[Node] = set()
-    for node in reversed(graph.nodes):
-        def note(used: Node, node: Node = node) -> Node:
-            if used not in seen:
-                seen.add(used)
-                last.setdefault(node, []).append(used)
-            return used
-        map_arg((node.args, node.kwargs), note)
-    writer = Writer(graph, root)
+    writer, last = Writer(graph, root), graph.last_uses()
     for node in graph.nodes:
         writer.write(node)
         if node.op != "placeholder":
-            free = last.get(node, []) + ([] if node.users else [node])
+            free = last[node] + ([] if node.users else [node])
             writer.lines.append(";  " + " = ".join([*map(str, free), "None"]) + "\n"
                                 if free and node.op != "output" else "\n")
     body = "".join(writer.lines) or "pass\n"

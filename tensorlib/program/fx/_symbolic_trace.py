@@ -5,6 +5,7 @@
 tensor([0., 4.])
 """
 
+import builtins
 import inspect
 import math
 import sys
@@ -244,11 +245,9 @@ class Tracer(TracerBase):
         nn.Module.__call__ = call  # type: ignore[method-assign]
         try:
             for (_, name), home in _wrapped.items():
-                function = home.get(name, getattr(__builtins__, name, None) if not isinstance(
-                    __builtins__, dict) else __builtins__.get(name))
+                function = home.get(name, getattr(builtins, name, None))
                 if function is not None:
-                    self._patches.before.append((home, name, home.get(name)))
-                    home[name] = recorded(function)
+                    self._patches.put(home, name, recorded(function))
             self._patches.record(names, self._recorded)
             for module in self._searched:
                 self._patches.record(vars(module), self._recorded)

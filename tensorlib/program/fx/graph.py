@@ -171,6 +171,16 @@ class Graph:
             raise AssertionError(f"Expected output node, got op {node.op}")
         return node
 
+    def last_uses(self) -> dict[Node, list[Node]]:
+        """For each node, the nodes of which it is the last user."""
+        last: dict[Node, list[Node]] = {}
+        seen: set[Node] = set()
+        for node in reversed(self.nodes):
+            unseen = [used for used in node.all_input_nodes if used not in seen]
+            seen.update(unseen)
+            last[node] = unseen
+        return last
+
     def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
         """The nodes of a kind, of any target or of one, in their order."""
         return [node for node in self.nodes

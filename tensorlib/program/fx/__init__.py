@@ -1,8 +1,8 @@
-"""Graphs of the calls that a module makes, under the names of `torch.fx`.
+"""Graphs of the Python calls that a module makes, under the names of `torch.fx`.
 
-`symbolic_trace` runs a module with values that record what is done with them. The nodes of the
-graph may be changed, and `GraphModule` runs them as Python's code. `tensorlib.program` has the
-operations of a function instead, which know their shapes.
+`tensorlib.fx` is this package. `symbolic_trace` runs a module with values that record what is done
+with them. The nodes of the graph may be changed, and `GraphModule` runs them as Python's code. The
+other programs of `tensorlib.program` have the operations of a function, which know their shapes.
 
 >>> def f(x):
 ...     return tensorlib.relu(x) + 1

@@ -2,6 +2,7 @@
 
 import copy
 import linecache
+from operator import attrgetter
 from typing import Any
 
 from tensorlib import Tensor, nn
@@ -13,19 +14,27 @@ from .code import PythonCode
 __all__ = ["GraphModule"]
 
 
+def holder(module: nn.Module, path: str) -> Any:
+    """The part of a module that holds what is at a path, or what is no module on the way there.
+
+    Parts that are not there are made.
+    """
+    place: Any = module
+    for part in path.split(".")[:-1]:
+        if getattr(place, part, None) is None:
+            setattr(place, part, nn.Module())
+        place = getattr(place, part)
+        if not isinstance(place, nn.Module):
+            break
+    return place
+
+
 def copy_attribute(source: nn.Module, target: nn.Module, path: str) -> None:
     """Gives `target` the attribute at a path, and modules to hold it."""
-    *prefix, name = path.split(".")
-    place: Any = source
-    for part in prefix:
-        inner, held = getattr(place, part), getattr(target, part, None)
-        if inner is held:
-            return
-        if held is None:
-            held = nn.Module()
-            setattr(target, part, held)
-        place, target = inner, held
-    put(target, name, getattr(place, name))
+    prefix, _, name = path.rpartition(".")
+    place, held = attrgetter(prefix)(source) if prefix else source, holder(target, path)
+    if place is not held:
+        put(held, name, getattr(place, name))
 
 
 def put(module: nn.Module, name: str, value: Any) -> None:
@@ -75,13 +84,7 @@ class GraphModule(nn.Module):
                         f"Node {node} referenced target {node.target} but that target was not "
                         "provided in ``root``!")
             for path in sorted(paths, key=lambda path: path.count(".")):
-                *prefix, name = path.split(".")
-                place: nn.Module = self
-                for part in prefix:
-                    if not hasattr(place, part):
-                        setattr(place, part, nn.Module())
-                    place = getattr(place, part)
-                put(place, name, root[path])
+                put(holder(self, path), path.rpartition(".")[2], root[path])
         self.meta: dict[str, Any] = {}
         self.graph = graph
 
@@ -117,17 +120,10 @@ class GraphModule(nn.Module):
 
     def add_submodule(self, target: str, m: nn.Module) -> bool:
         """Whether a part could be added at a path; modules on the way are made."""
-        *prefix, name = target.split(".")
-        place: nn.Module = self
-        for part in prefix:
-            held = getattr(place, part, None)
-            if held is None:
-                held = nn.Module()
-                setattr(place, part, held)
-            if not isinstance(held, nn.Module):
-                return False
-            place = held
-        place.add_module(name, m)
+        place = holder(self, target)
+        if not isinstance(place, nn.Module):
+            return False
+        place.add_module(target.rpartition(".")[2], m)
         return True
 
     def delete_submodule(self, target: str) -> bool:

@@ -34,13 +34,7 @@ class Interpreter:
         self.env: dict[Node, Any] = {}
         self.name, self.garbage_collect_values = "Interpreter", garbage_collect_values
         self.extra_traceback = True
-        self.user_to_last_uses: dict[Node, list[Node]] = {}
-        seen: set[Node] = set()
-        for node in reversed(self.graph.nodes):
-            for used in node.all_input_nodes:
-                if used not in seen:
-                    seen.add(used)
-                    self.user_to_last_uses.setdefault(node, []).append(used)
+        self.user_to_last_uses = self.graph.last_uses()
 
     def run(self, *args: Any, initial_env: dict[Node, Any] | None = None,
             enable_io_processing: bool = True) -> Any:
