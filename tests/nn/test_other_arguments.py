@@ -56,7 +56,8 @@ def test_factors_come_before_running_statistics(name, used):
     assert all(map(tl.equal, running, others))
 
 
-@pytest.mark.parametrize("kinds", [("float64", "float32"), ("int64", "float32"), ("int8", "float16")])
+@pytest.mark.parametrize("kinds", [
+    ("float64", "float32"), ("int64", "float32"), ("int8", "float16")])
 def test_the_angle_between_vectors_of_two_dtypes_is_that_in_their_common_one(kinds):
     x, y = (tl.tensor([[1, 2, 2], [3, 0, -4]]).to(getattr(tl, kind)) for kind in kinds)
     for a, b in ((x, y), (y, x)):
