@@ -104,8 +104,7 @@ REASONS = [
      r"airy_ai|"
      r"fractional_max_pool\dd|linear_cross_entropy|lobpcg|"
      r"hash_tensor|dim_order|rearrange|"
-     r"region_activation_memory_budget|CheckpointPolicy|"
-     r"SelectiveCheckpointContext|create_selective_checkpoint_contexts|set_checkpoint_.*"),
+     r"region_activation_memory_budget|set_checkpoint_.*"),
     ("Internal functions", "Parts that PyTorch's own functions and modules are made of, or names "
      "left from its past. Few of them are documented, and each has a public function that does "
      "the same.",
@@ -120,7 +119,7 @@ REASONS = [
      r"has_torch_function.*|handle_torch_function|grouped_mm|"
      r"scaled_(grouped_)?mm|common_notes|volatile|grad_dtype|to_dlpack|"
      r"while_loop|compile|autocast_.*|.*autocast.*|clear_.*|set_anomaly_enabled|is_anomaly.*|"
-     r"NestedIOFunction|BackwardCFunction|FunctionMeta|InplaceFunction|debug_unwrap|"
+     r"NestedIOFunction|BackwardCFunction|FunctionMeta|debug_unwrap|"
      r"UninitializedTensorMixin|CheckpointFunction|detach_variable|BackwardHook|"
      r"unserializable_hook|warn_if_has_hooks|enforce_grad_layout_policy"),
 ]

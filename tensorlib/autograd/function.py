@@ -7,6 +7,7 @@ from types import FunctionType
 from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.explained import explain
+from tensorlib._core.base.warned import warn_of
 from tensorlib._core.graph.op import Op
 from tensorlib._core.interpreters.stack import offered_as
 from tensorlib._core.sweep.graph_reader import input_facts
@@ -114,8 +115,8 @@ class Function:
     which returns the outputs and their dims.
 
     Raises: NotImplementedError for a forward, backward or jvp that is asked for and not written;
-    RuntimeError for an instance, and where backward returns another number of gradients than there
-    are arguments, or jvp than there are outputs.
+    RuntimeError for the call of an instance, and where backward returns another number of gradients
+    than there are arguments, or jvp than there are outputs.
 
     >>> class Cube(tensorlib.autograd.Function):
     ...     @staticmethod
@@ -141,9 +142,15 @@ class Function:
         cls._op.add_rule(None, functools.partial(run_backward, cls), names=("node", "g"))
         cls._op.add_tangent(functools.partial(run_jvp, cls), (), linearity="function")
 
-    def __init__(self):
-        raise RuntimeError(f"{type(self).__name__}: a Function is not instantiated; call "
-                           f"{type(self).__name__}.apply(...) with a static forward")
+    def __init__(self, *args, **kwargs):
+        name = type(self).__name__
+        warn_of(f"{name}: a Function needs no instance; call {name}.apply(...)",
+                DeprecationWarning, level=2)
+
+    def __call__(self, *args, **kwargs):
+        name = type(self).__name__
+        raise RuntimeError(f"{name}: a Function is not called; call {name}.apply(...) with a "
+                           "static forward")
 
     @staticmethod
     def forward(*args, **kwargs):
@@ -388,6 +395,14 @@ def tangent_like(cls, k, tangent, like):
 
 # ---- batches -------------------------------------------------------------------------------------
 
+class InplaceFunction(Function):
+    """`Function` under an older name, with a flag for rules that write over what they are given."""
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace
+
+
 class OfBatch(Function):
     """A Function on all examples of a batch: `vmap` of its forward, its backward and its jvp."""
 
@@ -436,6 +451,6 @@ _ONCE = Op("once_differentiable", "The results of a backward that has none of it
            ("inputs",), variadic=True)
 _ONCE.add_rule(None, _refuse)
 
-__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+__all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 explain(vars(), __all__)

@@ -122,6 +122,27 @@ def to_dense(self, dtype=None):
     return self if dtype is None else self.to(dtype)
 
 
+def sparse_dim(self):
+    """How many of the first dims have positions: none of a dense tensor."""
+    return 0
+
+
+def dense_dim(self):
+    """How many dims the values at a position have: all of a dense tensor."""
+    return self.ndim
+
+
+def of_sparse_tensors(name):
+    """A method that only sparse tensors have."""
+    def refused(self):
+        """Raises RuntimeError, as the tensor is dense. Sparse tensors have this: docs/sparse.md."""
+        raise RuntimeError(f"{name}: expected a sparse tensor, got a dense one; to_sparse() makes "
+                           "it sparse")
+
+    refused.__name__ = refused.__qualname__ = name
+    return refused
+
+
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")     # of the array API standard
 
 
@@ -169,6 +190,10 @@ for _method in (__array_namespace__, to_device, to_sparse, to_sparse_coo, to_spa
                 xpu, storage):
     attach_checked(_method.__name__, _method)
 attach_checked("type", type_)
+for _method in (sparse_dim, dense_dim, *map(of_sparse_tensors, (
+        "coalesce", "is_coalesced", "indices", "values", "crow_indices", "col_indices",
+        "ccol_indices", "row_indices"))):
+    attach_checked(_method.__name__, _method)
 put_method("_is_view", _is_view)
 put_method("_make_subclass", staticmethod(_make_subclass))
 

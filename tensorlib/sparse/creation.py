@@ -9,6 +9,7 @@ from tensorlib import (
     Tensor,
     arange,
     from_numpy,
+    int64,
     repeat_interleave,
     searchsorted,
     sparse_csc,
@@ -220,8 +221,12 @@ def from_dense(input: Tensor, sparse_dim: int | None = None, layout: Any = None)
             [1., 0.]])
     """
     count = input.ndim if sparse_dim is None else integer("to_sparse", "sparse_dim", sparse_dim)
-    if not 1 <= count <= input.ndim:
+    if not min(1, input.ndim) <= count <= input.ndim:
         raise RuntimeError(f"to_sparse: sparse_dim must be from 1 to {input.ndim}, got {count}")
+    if input.ndim == 0:
+        values = input.reshape(1)[:int(bool(input))]
+        return in_layout(SparseTensor.of(zeros((0, len(values)), dtype=int64), values, (), True),
+                         layout)
     filled = input.detach() != 0
     for _ in range(input.ndim - count):
         filled = filled.any(-1)

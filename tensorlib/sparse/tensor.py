@@ -142,9 +142,9 @@ class SparseTensor(Tensor, dispatches=False):
         else:
             kept, places = flat.unique(return_inverse=True)
         sums = values.new_zeros((kept.shape[0], *values.shape[1:])).index_add(0, places, values)
-        rows = np.unravel_index(kept.numpy(), tuple(self.shape)[:self.sparse_dim()])
-        indices = tensorlib.from_numpy(np.stack(rows).astype(np.int64).reshape(
-            self.sparse_dim(), -1))
+        sizes = tuple(self.shape)[:self.sparse_dim()]
+        rows = np.unravel_index(kept.numpy(), sizes) if sizes else ()
+        indices = tensorlib.from_numpy(np.array(rows, np.int64).reshape(len(sizes), len(kept)))
         return SparseTensor.of(indices, sums, self.shape, True)
 
     def with_values(self, values: Tensor):

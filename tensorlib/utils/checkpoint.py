@@ -3,9 +3,12 @@
 And what reversible layers of libraries call, which compute again by functions of their own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from enum import IntEnum
 from typing import Any
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.warned import warn_of
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.recompute import (
@@ -15,8 +18,50 @@ from tensorlib.autograd.recompute import (
     noop_context_fn,
 )
 
-__all__ = ["CheckpointError", "check_backward_validity", "checkpoint", "checkpoint_sequential",
-           "detach_variable", "get_device_states", "noop_context_fn", "set_device_states"]
+__all__ = [
+    "CheckpointError", "CheckpointPolicy", "SelectiveCheckpointContext", "check_backward_validity",
+    "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts",
+    "detach_variable", "get_device_states", "noop_context_fn", "set_device_states",
+]
+
+
+class CheckpointPolicy(IntEnum):
+    """What a function says of the results of an operation: kept, or computed again."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+    PREFER_CPU_OFFLOAD = 5
+
+
+class SelectiveCheckpointContext:
+    """What such a function is told: whether it is the second run, and what came out."""
+
+    def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
+        self.is_recompute, self.op_output = is_recompute, op_output
+
+
+def create_selective_checkpoint_contexts(
+        policy_fn_or_list: Callable[..., Any] | list[Any],
+        allow_cache_entry_mutation: bool = False,
+) -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
+    """Two contexts for the `context_fn` of `checkpoint`, in which all is computed again.
+
+    The values are those of any policy; what a policy would keep is not kept, which takes less
+    memory and more time.
+    Raises: TypeError for what is neither a function nor a list of operations.
+
+    >>> from tensorlib.utils import checkpoint
+    >>> len(checkpoint.create_selective_checkpoint_contexts([tensorlib.matmul]))
+    2
+    """
+    if not callable(policy_fn_or_list) and not isinstance(policy_fn_or_list, list):
+        raise TypeError("create_selective_checkpoint_contexts: policy_fn_or_list must be a "
+                        "function or a list of operations, got "
+                        f"{type_name(policy_fn_or_list)}")
+    return nullcontext(), nullcontext()
 
 
 def check_backward_validity(inputs: Iterable[Any]) -> None:

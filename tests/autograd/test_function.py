@@ -485,8 +485,11 @@ def test_what_is_missing_is_said():
         type("F", (Function,), {}).apply(x)
     with pytest.raises(NotImplementedError, match="backward or vjp"):
         function(lambda ctx, x: x * 2).apply(x).backward()
-    with pytest.raises(RuntimeError, match="not instantiated"):
-        Exp()
+    with pytest.warns(DeprecationWarning, match="needs no instance") as told:
+        made = Exp()
+    assert told[0].filename == __file__ and made.apply(tl.zeros(1)).item() == 1
+    with pytest.raises(RuntimeError, match=r"Exp: a Function is not called; call Exp\.apply"):
+        made(x)
 
 
 def test_vjp_is_another_name_for_backward():

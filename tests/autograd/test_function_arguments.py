@@ -3,10 +3,12 @@
 import functools
 
 import pytest
+from tensors import leaf
 
 import tensorlib as tl
 from tensorlib import func
 from tensorlib.autograd import Function
+from tensorlib.autograd.function import InplaceFunction
 from tensorlib.testing import gradcheck, gradgradcheck
 
 X = tl.tensor([1.0, -2.0, 3.0], dtype=tl.float64)
@@ -173,3 +175,24 @@ def test_a_keyword_only_parameter_has_no_place():
     assert Only.apply(X).equal(X * 2)
     with pytest.raises(TypeError, match="unexpected keyword argument 'k'"):
         Only.apply(X, k=3.0)
+
+
+def test_the_older_name_of_functions_has_a_flag():
+    class Doubled(InplaceFunction):
+        @staticmethod
+        def forward(ctx, x, inplace=False):
+            if inplace:
+                ctx.mark_dirty(x)
+            return x.mul_(2) if inplace else x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g, None
+
+    x = leaf(3.0)
+    y = x * 1
+    assert Doubled.apply(y, True) is y and Doubled.apply(x).tolist() == [6.0]
+    y.backward()
+    assert x.grad.tolist() == [2.0]
+    with pytest.warns(DeprecationWarning):
+        assert Doubled(inplace=True).inplace and not Doubled().inplace

@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import weakref
+from functools import partial
 
 import pytest
 from tensors import leaf
@@ -10,7 +11,9 @@ from tensors import leaf
 import tensorlib as tl
 from tensorlib.autograd import checkpoint
 from tensorlib.testing import assert_close
-from tensorlib.utils.checkpoint import checkpoint_sequential
+from tensorlib.utils.checkpoint import (
+    CheckpointPolicy, checkpoint_sequential, create_selective_checkpoint_contexts,
+)
 
 
 def layered(x, w):
@@ -205,3 +208,22 @@ def test_a_checkpoint_is_freed_with_its_graph():
     del held, y
     gc.collect()
     assert dead() is None
+
+
+@pytest.mark.parametrize("policy", [
+    [tl.matmul], lambda context, op, *args: CheckpointPolicy.MUST_SAVE])
+def test_all_of_a_selective_checkpoint_is_computed_again(policy):
+    calls, x = [], tl.ones(2, 2, requires_grad=True)
+
+    def f(x):
+        calls.append(1)
+        return (x @ x).exp()
+
+    contexts = partial(create_selective_checkpoint_contexts, policy)
+    checkpoint(f, x, use_reentrant=False, context_fn=contexts).sum().backward()
+    assert len(calls) == 2
+    want = tl.ones(2, 2, requires_grad=True)
+    f(want).sum().backward()
+    assert tl.equal(x.grad, want.grad)
+    with pytest.raises(TypeError, match="a function or a list of operations, got int"):
+        create_selective_checkpoint_contexts(3)

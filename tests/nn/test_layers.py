@@ -71,6 +71,12 @@ def test_the_output_size_of_a_transposed_convolution():
         assert layer(tl.ones(1, 1, 4, 4), output_size=(1, 1, *size)).shape == (1, 1, *size)
 
 
+def test_the_first_call_of_a_lazy_layer_takes_its_options():
+    for sizes in ((7, 8), [7, 8]):
+        layer = nn.LazyConvTranspose2d(1, 3, stride=2)
+        assert layer(tl.ones(1, 2, 3, 3), output_size=sizes).shape == (1, 1, 7, 8)
+
+
 def test_lazy_layers_in_a_model():
     net = nn.Sequential(nn.LazyConv2d(4, 3), nn.LazyBatchNorm2d(), nn.ReLU(), nn.Flatten(),
                         nn.LazyLinear(2))

@@ -54,3 +54,13 @@ def test_factors_come_before_running_statistics(name, used):
     found = getattr(tl, name)(x, weight, bias, *running, used, 0.3, 1e-3, True)
     assert tl.equal(found, getattr(F, name)(x, *others, weight, bias, used, 0.3, 1e-3))
     assert all(map(tl.equal, running, others))
+
+
+@pytest.mark.parametrize("kinds", [
+    ("float64", "float32"), ("int64", "float32"), ("int8", "float16")])
+def test_the_angle_between_vectors_of_two_dtypes_is_that_in_their_common_one(kinds):
+    x, y = (tl.tensor([[1, 2, 2], [3, 0, -4]]).to(getattr(tl, kind)) for kind in kinds)
+    for a, b in ((x, y), (y, x)):
+        found = F.cosine_similarity(a, b)
+        assert found.dtype is tl.result_type(x, y)
+        assert_close(found, tl.ones(2, dtype=found.dtype))

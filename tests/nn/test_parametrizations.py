@@ -1,5 +1,7 @@
 """Parametrizations: their values by formula, what they are made from, and what is refused."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -158,6 +160,15 @@ def test_the_norms_of_a_weight_are_learnt_apart(dim, norms):
     assert_close(made.weight, 2 * weight)
 
 
+def test_states_of_the_older_norm_of_weights_are_loaded():
+    old = nn.Sequential(nn.utils.weight_norm(nn.Linear(3, 2)))
+    new = nn.Sequential(parametrizations.weight_norm(nn.Linear(3, 2)))
+    state = old.state_dict()
+    assert not any(new.load_state_dict(state)) and "0.weight_g" in state
+    assert tl.equal(new(tl.ones(3)), old(tl.ones(3)))
+    pickle.loads(pickle.dumps(new)).load_state_dict(state)
+
+
 def test_a_vector_is_divided_by_its_norm():
     made = layer(tl.ones(2, 3))
     made.bias = nn.Parameter(tl.tensor([3.0, 4.0]))
@@ -169,6 +180,12 @@ def test_the_largest_singular_value_is_one_along_any_dim(dim):
     made = parametrizations.spectral_norm(layer(numbers(5, 3)), n_power_iterations=60, dim=dim)
     assert_close(made.weight, numbers(5, 3) / tl.linalg.matrix_norm(numbers(5, 3), 2))
     assert len(made.parametrizations.weight[0]._u) == (5, 3)[dim]
+
+
+def test_the_largest_singular_value_of_complex_numbers_is_one():
+    weight = tl.complex(numbers(5, 3), numbers(5, 3).flip(0))
+    made = parametrizations.spectral_norm(layer(weight), n_power_iterations=60)
+    assert_close(made.weight, weight / tl.linalg.matrix_norm(weight, 2))
 
 
 @pytest.mark.parametrize("norm", [nn.utils.weight_norm, nn.utils.spectral_norm])

@@ -148,6 +148,20 @@ def test_a_kind_of_method_that_is_not_known():
         PRUNING_TYPE = "odd"
 
     layer = nn.Linear(2, 2)
+    Odd.apply(layer, "weight")                   # the kind says how methods are combined
     with pytest.raises(ValueError, match="^Unrecognized PRUNING_TYPE odd$"):
         Odd.apply(layer, "weight")
-    assert not prune.is_pruned(layer) and list(layer.state_dict()) == ["weight", "bias"]
+    assert len(layer._forward_pre_hooks) == 1
+    assert list(layer.state_dict()) == ["bias", "weight_orig", "weight_mask"]
+
+
+def test_the_first_method_sees_the_shape_of_the_parameter():
+    class Triangle(prune.BasePruningMethod):
+        PRUNING_TYPE = "unstructured"
+
+        def compute_mask(self, t, default_mask):
+            return default_mask.tril() * (t.ndim == 2)
+
+    layer = nn.Linear(3, 2)
+    Triangle.apply(layer, "weight")
+    assert layer.weight_mask.tolist() == [[1, 0, 0], [1, 1, 0]]

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 from collections import OrderedDict
 
 import pytest
@@ -274,3 +275,17 @@ def test_a_class_that_loads_in_its_own_way():
 def test_names_in_a_state_are_strings():
     with pytest.raises(TypeError, match="names in a state are strings, got int"):
         Counted().load_state_dict({3: tl.ones(2)})
+
+
+def test_a_state_for_parameters_without_elements_is_assigned_or_warned_of():
+    state = {"weight": tl.ones(3, 2), "bias": tl.ones(3)}
+    layer = nn.Linear(2, 3, device="meta")
+    with pytest.warns(UserWarning, match="weight is on the device 'meta'") as told:
+        layer.load_state_dict(state)
+    assert len(told) == 2 and told[0].filename == __file__ and layer.weight.is_meta
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        layer.load_state_dict(layer.state_dict())
+        layer.load_state_dict(state, assign=True)
+        nn.LazyLinear(3, device="meta").load_state_dict(layer.state_dict())
+    assert tl.equal(layer.weight, state["weight"])

@@ -69,7 +69,8 @@ def test_names_of_arguments():
     assert [len(x) for x in X[0].tensor_split(indices=(1,))] == [1, 2]
     assert [len(x) for x in X[0].hsplit(sections=3)] == [1, 1, 1]
     assert X.mm(mat2=X.t()).shape == (2, 2) and X.mv(vec=X[0]).shape == (2,)
-    assert X.gather(1, tl.tensor([[0]]), sparse_grad=False).item() == 1
+    for sparse_grad in (False, True):
+        assert X.gather(1, tl.tensor([[0]]), sparse_grad=sparse_grad).item() == 1
     assert X.to(other=tl.ones(1, dtype=tl.int64)).dtype is tl.int64
     assert tl.tril_indices(2, 2, pin_memory=False).shape == (2, 3)
 

@@ -126,6 +126,9 @@ def test_half_values_round_once():
     (lambda: linspace(0, 1, -1), RuntimeError),
     (lambda: linspace(0, 1, 2.5), TypeError),
     (lambda: linspace(0, 1, 3, dtype=bool), RuntimeError),
+    (lambda: linspace(0, 1j, 3, dtype=float), RuntimeError),
+    (lambda: logspace(1j, 1, 3, out=empty(0)), RuntimeError),
+    (lambda: logspace(0, 1, 3, base=1j), TypeError),
     (lambda: logspace(0, 1, 3, dtype=bool), RuntimeError),
     (lambda: linspace("a", 1, 3), TypeError),
     (lambda: linspace(0, 300, 3, dtype=BY_NAME["uint8"]), RuntimeError),
@@ -238,6 +241,19 @@ def test_linspace_and_logspace(args):
     assert np.allclose(linspace(*args).numpy(), wanted, atol=1e-6)
     assert np.allclose(linspace(*args, dtype=BY_NAME["float64"]).numpy(), wanted, rtol=1e-15)
     assert np.allclose(logspace(*args, base=2.0).numpy(), 2.0**wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("args", [(0, 3j, 5), (1j, 2 + 3j, 4), (2 - 1j, 0.5, 1), (0, 1j, 0),
+                                  (1 - 2j, -3 + 1j, 50_000)])
+@pytest.mark.parametrize("name, digits", [("complex64", 1e-6), ("complex128", 1e-14)])
+def test_numbers_between_complex_bounds(args, name, digits):
+    wanted = np.linspace(*args)
+    for found, numbers in ((linspace(*args, dtype=BY_NAME[name]), wanted),
+                           (linspace(*args, out=empty(0, dtype=BY_NAME[name])), wanted),
+                           (logspace(*args, base=2.0, dtype=BY_NAME[name]), 2.0**wanted)):
+        assert found.dtype is BY_NAME[name] and found.shape == wanted.shape
+        assert np.allclose(found.numpy(), numbers, rtol=digits, atol=digits)
+    assert linspace(*args).dtype is logspace(*args).dtype is BY_NAME["complex64"]
 
 
 def test_linspace_ends_exactly_and_is_symmetric():

@@ -56,6 +56,22 @@ def test_tensors_of_the_size_already_stay_as_they_lie(view):
     assert x.is_contiguous()
 
 
+@pytest.mark.parametrize("form, shape, order", [
+    (tl.channels_last, (1, 2, 3, 4), (0, 2, 3, 1)),
+    (tl.channels_last_3d, (2, 3, 1, 2, 2), (0, 2, 3, 4, 1))])
+@pytest.mark.parametrize("held", [24, 30, 7])
+def test_the_memory_of_a_resized_tensor_has_the_order_of_its_format(form, shape, order, held):
+    x, template = tl.arange(held), tl.empty(shape, memory_format=form)
+    assert x.resize_(shape, memory_format=form) is x
+    assert x.shape == shape and x.stride() == template.stride()
+    count = min(held, 24)
+    assert x.permute(order).flatten()[:count].tolist() == list(range(count))
+    assert tl.arange(held).resize_as_(
+        template, memory_format=tl.preserve_format).stride() == template.stride()
+    rows = tl.arange(held).resize_as_(template.contiguous(), memory_format=tl.preserve_format)
+    assert rows.is_contiguous() and tl.arange(held).resize_as_(template).is_contiguous()
+
+
 def test_resized_tensors_are_captured_or_run_eagerly():
     def f(x):
         y = x.clone()
@@ -141,6 +157,7 @@ def test_parameters_stay_leaves_in_shared_memory():
     (lambda: tl.ones(2).resize_(-1), RuntimeError, "resize_: sizes must not be negative"),
     (lambda: tl.ones(2).resize_(2**62, 4), RuntimeError, "resize_: .* or too large"),
     (lambda: tl.ones(2).resize_(1, size=(1,)), TypeError, "one by one or as size="),
+    (lambda: tl.ones(2).resize_(2, memory_format=tl.preserve_format), RuntimeError, "unsupported"),
     (lambda: tl.ones(2).resize_(1.5), TypeError, "resize_: each size must be an int, got 1.5"),
     (lambda: tl.ones(2, requires_grad=True).resize_(3), RuntimeError, "requires a gradient"),
     (lambda: tl.ones(2).resize_(2, memory_format=tl.channels_last), RuntimeError, "memory_format"),

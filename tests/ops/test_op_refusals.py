@@ -89,8 +89,6 @@ CALLS = [
      lambda: tl.gather(ROWS, 0, INTS)),
     (RUN, "gather: size of index [3, 3] exceeds input [2, 3] apart from dimension 1",
      lambda: tl.gather(ROWS, 1, tl.zeros(3, 3, dtype=tl.int64))),
-    (RUN, "gather: gradients are dense; leave sparse_grad out",
-     lambda: tl.gather(VECTOR, 0, INTS, sparse_grad=True)),
     (INDEX, "index_select: ", lambda: tl.index_select(VECTOR, 0, INTS + 1)),
     (INDEX, "unique: dim 0 of a tensor that has no dims", lambda: tl.unique(SCALAR, dim=0)),
     (RUN, "searchsorted: side can only be 'left' or 'right' but got 'both'",

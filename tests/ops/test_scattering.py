@@ -196,3 +196,28 @@ def test_an_empty_index_may_have_any_shape(shape, dtype):
                         x.scatter_add(1, index, tl.ones(2, 3)),
                         x.scatter_reduce(1, index, tl.ones(2, 3), "sum")):
             assert written.equal(x)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean"])
+def test_complex_numbers_that_meet(reduce, include_self):
+    x, source = tl.tensor([1 + 2j, 0j, 2j]), tl.tensor([1j, 2, 0, 3 + 1j, 1 - 1j])
+    x, source = (y.to(tl.complex128).requires_grad_() for y in (x, source))
+    places = tl.tensor([0, 1, 1, 1, 0])
+    meeting = [[x[i], *(source[k] for k in range(5) if places[k] == i)][not include_self and i < 2:]
+               for i in range(3)]
+    means = {"sum": tl.sum, "prod": tl.prod, "mean": tl.mean}
+    want = tl.stack([means[reduce](tl.stack(parts)) for parts in meeting])
+
+    def f(x, source):
+        return x.scatter_reduce(0, places, source, reduce, include_self=include_self)
+    assert_close(f(x, source), want)
+    assert_close(x.detach().scatter_reduce_(0, places, source.detach(), reduce,
+                                            include_self=include_self), want)
+    assert gradcheck(f, (x, source)) and gradgradcheck(f, (x, source))
+
+
+def test_complex_numbers_have_no_extremes():
+    x = tl.ones(2, dtype=tl.complex64)
+    with pytest.raises(tl.UnsupportedDtype, match="scatter_reduce: not implemented for"):
+        x.scatter_reduce(0, tl.tensor([0, 1]), x, "amax")

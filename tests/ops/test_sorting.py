@@ -187,6 +187,13 @@ def test_results_are_written_into_out():
     assert values.tolist() == [3, 2] and indices.tolist() == [1, 2] and found.values is values
 
 
+@pytest.mark.parametrize("q", [np.float32(0.5), np.float16(0.5), np.int64(1)])
+def test_numbers_of_numpy_are_quantiles(q):
+    x = tl.tensor([1.0, 2.0, 4.0])
+    for function in (tl.quantile, tl.nanquantile):
+        assert function(x, q).item() == np.quantile([1, 2, 4], q)
+
+
 def test_quantiles_have_a_gradient_for_where_they_are_taken():
     x = tl.tensor(np.random.default_rng(0).normal(size=(4, 5)), requires_grad=True)
     q = tl.tensor([0.1, 0.63], dtype=tl.float64, requires_grad=True)

@@ -189,3 +189,26 @@ def test_sparse_tensors_of_no_entries_and_of_diagonals():
         assert found.to_dense().equal(tl.zeros(3, 4).double())
     found = tl.sparse.spdiags(tl.arange(1.0, 9).reshape(2, 4), tl.tensor([0, -1]), (3, 4))
     assert found.to_dense().tolist() == [[1, 0, 0, 0], [5, 2, 0, 0], [0, 6, 3, 0]]
+
+
+@each("value", [3.0, 0.0])
+def test_a_tensor_of_no_dims_is_sparse_by_its_one_value(value):
+    x = tl.tensor(value, requires_grad=True)
+    y = x.to_sparse()
+    assert y.shape == () and y._nnz() == (value != 0) and y.sparse_dim() == y.dense_dim() == 0
+    assert (y + y).to_dense().item() == (y * 2).coalesce().to_dense().item() == 2 * value
+    y.to_dense().backward()
+    assert x.grad.item() == (value != 0)
+    meeting = tl.sparse_coo_tensor(tl.zeros(0, 2, dtype=tl.int64), tl.tensor([1.0, 2.0]), ())
+    assert meeting.coalesce().values().tolist() == [3.0] and meeting.to_dense().item() == 3
+
+
+def test_dense_tensors_say_that_they_have_no_positions():
+    x = tl.ones(2, 3)
+    assert x.sparse_dim() == 0 and x.dense_dim() == 2
+    for name in ("coalesce", "is_coalesced", "indices", "values", "crow_indices", "col_indices",
+                 "ccol_indices", "row_indices"):
+        with pytest.raises(RuntimeError, match=f"^{name}: expected a sparse tensor, got a dense"):
+            getattr(x, name)()
+    with pytest.raises(RuntimeError, match="to_sparse: sparse_dim must be from 1 to 2, got 0"):
+        x.to_sparse(0)

@@ -1,5 +1,6 @@
 """New tensors of evenly spaced numbers, identity matrices, triangles of matrices."""
 
+from cpython.complex cimport PyComplex_Check
 from cpython.float cimport PyFloat_Check
 from cpython.long cimport PyLong_AsSsize_t
 from cpython.number cimport PyIndex_Check, PyNumber_Index
@@ -8,8 +9,8 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, INTEGER_KIND, ITEMSIZE, KIND, UINT64, dtype_object,
-    default_float,
+    BOOL, COMPLEX64, COMPLEX128, COMPLEX_KIND, FLOAT32, FLOAT64, FLOAT_KIND, INT64, INTEGER_KIND,
+    ITEMSIZE, KIND, UINT64, dtype_object, default_float,
 )
 from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.work cimport run_alone, share
@@ -23,6 +24,9 @@ from tensorlib._core.tiles.copies cimport cast, packed_copy
 from tensorlib._core.interpreters.recording import UnsupportedDtype
 from tensorlib._core.layout.views import empty
 from tensorlib._core.tensor.numbers import OutOfRangeError
+
+cdef extern from "<complex.h>" nogil:
+    double complex cpow(double complex base, double complex exponent)
 
 cdef enum:
     RAMP_GRAIN = 1 << 15         # elements written by a thread at once
@@ -200,15 +204,39 @@ cdef Py_ssize_t plain_size(str name, str argument, object value) except -1:
     return size
 
 
+cdef int dtype_between(str name, object start, object end, object dtype, object out) except -1:
+    """The dtype of numbers between two bounds. Raises: RuntimeError for complex bounds of reals."""
+    cdef bint is_complex = PyComplex_Check(start) or PyComplex_Check(end)
+    cdef int usual = default_float(), id
+    if is_complex:
+        usual = COMPLEX128 if usual == FLOAT64 else COMPLEX64
+    id = chosen_dtype(name, dtype, out, usual)
+    if is_complex and KIND[id] != COMPLEX_KIND:
+        raise RuntimeError(f"{name}: numbers between complex bounds do not fit in "
+                           f"{dtype_object(id)}")
+    return id
+
+
 cdef Tensor spaced(str name, object start, object end, object steps, int id, int computed,
                    object device):
-    """The numbers of a result of one dtype, in that in which they are computed."""
+    """The numbers of a result of one dtype, in that in which they are computed, which is complex128
+    for complex bounds."""
     cdef Ramp ramp
+    cdef Tensor x
+    cdef Parts parts
+    if PyComplex_Check(start) or PyComplex_Check(end):
+        real = spaced(name, start.real, end.real, steps, FLOAT64, FLOAT64, device)
+        imag = spaced(name, start.imag, end.imag, steps, FLOAT64, FLOAT64, device)
+        x = allotted(name, COMPLEX128, 1, (<Tensor>real).dims, device)
+        parts.z = <double*>x.data_pointer
+        parts.real = <double*>(<Tensor>real).data_pointer
+        parts.imag = <double*>(<Tensor>imag).data_pointer
+        run_over(join_parts, &parts, x, RAMP_GRAIN)
+        return x
     cdef Py_ssize_t n = plain_size(name, "steps", steps)
     ramp.step = 0
     if id == BOOL:
         raise RuntimeError(f"{name}: not implemented for tensorlib.bool")
-    start, end = plain_number(name, "start", start), plain_number(name, "end", end)
     if KIND[id] == INTEGER_KIND and n > 1:      # the bounds are cut first, as in PyTorch
         check_fits(name, start, id)
         check_fits(name, end, id)
@@ -225,19 +253,37 @@ cdef Tensor spaced(str name, object start, object end, object steps, int id, int
     return run_ramp(name, &ramp, n, computed, device)
 
 
+cdef struct Parts:
+    double* z
+    double* real
+    double* imag
+
+
+cdef void join_parts(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """z := real + i imag"""
+    cdef Parts* parts = <Parts*>context
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        parts.z[2 * i], parts.z[2 * i + 1] = parts.real[i], parts.imag[i]
+
+
 def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None,
              pin_memory=False, requires_grad=False):
     """`steps` numbers from `start` to `end`, both included, at equal distances.
 
-    Of the default dtype. Of integers the bounds are cut first, and then each number.
+    Of the default dtype, or of its complex one where a bound is complex. Of integers the bounds
+    are cut first, and then each number.
     Shapes: (steps,).
-    Raises: RuntimeError for a negative number of steps, TypeError for what is not a number,
-    OutOfRangeError for bounds that a dtype of integers can't hold.
+    Raises: RuntimeError for a negative number of steps and for complex bounds of real numbers,
+    TypeError for what is not a number, OutOfRangeError for bounds that a dtype of integers can't
+    hold.
 
     >>> tensorlib.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    cdef int id = chosen_dtype("linspace", dtype, out, default_float())
+    start = plain_number("linspace", "start", start)
+    end = plain_number("linspace", "end", end)
+    cdef int id = dtype_between("linspace", start, end, dtype, out)
     check_options("linspace", layout, device, pin_memory)
     x = spaced("linspace", start, end, steps, id, FLOAT32 if id == FLOAT32 else FLOAT64, device)
     return finish("linspace", in_order(cast(x, id), out), out, requires_grad)
@@ -247,20 +293,23 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
              pin_memory=False, requires_grad=False):
     """`steps` powers of `base`, whose exponents are those of `linspace(start, end, steps)`.
 
-    Of the default dtype. Shapes: (steps,).
-    Raises: RuntimeError for a negative number of steps, TypeError for what is not a number,
-    OutOfRangeError as `linspace`.
+    base: a real number. Of the dtype of `linspace`. Shapes: (steps,).
+    Raises: RuntimeError for a negative number of steps and for complex bounds of real numbers,
+    TypeError for what is not a number, OutOfRangeError as `linspace`.
 
     >>> tensorlib.logspace(0, 3, 4, base=2)
     tensor([1., 2., 4., 8.])
     """
-    cdef int id = chosen_dtype("logspace", dtype, out, default_float())
+    start = plain_number("logspace", "start", start)
+    end = plain_number("logspace", "end", end)
+    cdef int id = dtype_between("logspace", start, end, dtype, out)
     cdef Powers powers
     cdef Tensor x
     check_options("logspace", layout, device, pin_memory)
     x = spaced("logspace", start, end, steps, id, FLOAT64, device)
     powers.y, powers.radix = <double*>x.data_pointer, plain_number("logspace", "base", base)
-    run_alone(raise_to_powers, &powers, powers.y, x.numel_)
+    run_alone(raise_to_complex_powers if x.type == COMPLEX128 else raise_to_powers,
+              &powers, powers.y, x.numel_)
     return finish("logspace", in_order(cast(x, id), out), out, requires_grad)
 
 
@@ -275,6 +324,15 @@ cdef void raise_to_powers(void* context, Py_ssize_t begin, Py_ssize_t end) noexc
     cdef Py_ssize_t i
     for i in range(begin, end):
         powers.y[i] = pow(powers.radix, powers.y[i])
+
+
+cdef void raise_to_complex_powers(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """z := radix ** z"""
+    cdef Powers* powers = <Powers*>context
+    cdef double complex* z = <double complex*>powers.y
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        z[i] = cpow(powers.radix, z[i])
 
 
 # ---- matrices ------------------------------------------------------------------------------------

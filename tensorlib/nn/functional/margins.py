@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib import arange, div, where
+from tensorlib import arange, div, result_type, where
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.layers import margins, nll
 from tensorlib._core.tensor.tensor import Tensor
@@ -50,8 +50,11 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8):
     """The cosines of the angles between vectors along a dim: x1 . x2 / (|x1| |x2|).
 
     eps: the least length. Shapes: (*, N, *), (*, N, *) -> (*, *), with broadcasting.
-    Raises: RuntimeError for shapes that do not broadcast and for integers, IndexError.
+    Raises: RuntimeError for shapes that do not broadcast and for integers alone, IndexError.
     """
+    if x1.dtype is not x2.dtype:
+        kind = result_type(x1, x2)
+        x1, x2 = x1.to(kind), x2.to(kind)
     require_floating("cosine_similarity", x1)
     shape = broadcast_shapes("cosine_similarity", x1.shape, x2.shape)
     x1, x2 = x1.expand(shape), x2.expand(shape)

@@ -1,5 +1,6 @@
 """`state_dict` and `load_state_dict`."""
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -102,8 +103,9 @@ class Stated(Members):
                         assign: bool = False) -> IncompatibleKeys:
         """Copies a state into the parameters and buffers; what was missing, and what too much.
 
-        With `assign`, the module takes the tensors themselves, with their dtypes. If anything does
-        not fit, the module stays as it was.
+        With `assign`, the module takes the tensors themselves, with their dtypes; without it, a
+        parameter on the device "meta" stays there, and a warning names it. If anything does not
+        fit, the module stays as it was.
 
         Raises: RuntimeError that lists all missing and unexpected names (unless `strict=False`) and
         all wrong shapes, TypeError for what is not a dict of names.
@@ -161,9 +163,15 @@ class Stated(Members):
             text = unfit(key, tensor, value)
             if text:
                 error_msgs.append(text)
-            else:
-                steps.append(lambda name=key[len(prefix):], tensor=tensor, value=value: put(
-                    self, name, tensor, value, assign))
+                continue
+            if not assign and tensor.device.type == "meta" != value.device.type and (
+                    not is_lazy(tensor)):
+                warnings.warn(
+                    f"load_state_dict: {key} is on the device 'meta', which keeps no elements: "
+                    "those of the state are not copied; assign=True takes its tensor instead",
+                    stacklevel=3)
+            steps.append(lambda name=key[len(prefix):], tensor=tensor, value=value: put(
+                self, name, tensor, value, assign))
         if type(self).set_extra_state is not Stated.set_extra_state:
             known[prefix + EXTRA] = None
             if prefix + EXTRA in state_dict:

@@ -56,8 +56,8 @@ class LazyWeighted(LazyModuleMixin, Weighted):
         """Notes how many channels an input has: each layer has its own way."""
         raise NotImplementedError
 
-    def initialize_parameters(self, input: Tensor) -> None:
-        """Makes the parameters fit an input."""
+    def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
+        """Makes the parameters fit an input; the other arguments of the call are not needed."""
         self.take_channels(input)
         if self.has_uninitialized_params():      # no state was loaded before
             weight, bias = self.shapes()

@@ -1,10 +1,11 @@
 """Parametrizations that are used often: weight norms, spectral norms, orthogonal matrices."""
 
+from functools import partial
 from typing import Any
 
 from tensorlib import (
-    Tensor, allclose, cat, dot, eye, finfo, geqrf, linalg, matrix_exp, mv, no_grad, randn,
-    zeros_like,
+    Tensor, allclose, cat, eye, finfo, geqrf, linalg, matrix_exp, mv, no_grad, randn,
+    vdot, zeros_like,
 )
 from tensorlib.autograd.modes import apart_from_transforms
 from tensorlib.nn import functional as F
@@ -58,8 +59,9 @@ class WeightNorm(Module):
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """This module, with the norm and the direction of a weight learnt apart.
 
-    They are `parametrizations.weight.original0` and `original1`. There is a norm for each slice
-    along `dim`; for None, one for the whole weight.
+    They are `parametrizations.weight.original0` and `original1`; a state of `nn.utils.weight_norm`,
+    with `weight_g` and `weight_v`, is loaded, too. There is a norm for each slice along `dim`; for
+    None, one for the whole weight.
 
     Source: Salimans and Kingma, "Weight Normalization", NeurIPS 2016.
 
@@ -68,7 +70,17 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     tensorlib.Size([2, 1])
     """
     tensor_of(module, name)
-    return parametrize.register_parametrization(module, name, WeightNorm(dim), unsafe=True)
+    parametrize.register_parametrization(module, name, WeightNorm(dim), unsafe=True)
+    module._register_load_state_dict_pre_hook(partial(take_former_names, name))
+    return module
+
+
+def take_former_names(name: str, state: dict[str, Any], prefix: str, *others: Any) -> None:
+    """Renames what `nn.utils.weight_norm` puts into a state, before it is loaded."""
+    former = [f"{prefix}{name}_{part}" for part in "gv"]
+    if all(key in state for key in former):
+        for i, key in enumerate(former):
+            state[f"{prefix}parametrizations.{name}.original{i}"] = state.pop(key)
 
 
 # ---- by its largest singular value ---------------------------------------------------------------
@@ -106,7 +118,7 @@ class SpectralNorm(Module):
         with apart_from_transforms():
             for _ in range(times):
                 self._u.copy_(F.normalize(mv(matrix, self._v), dim=0, eps=self.eps))
-                self._v.copy_(F.normalize(mv(matrix.mT, self._u), dim=0, eps=self.eps))
+                self._v.copy_(F.normalize(mv(matrix.mH, self._u), dim=0, eps=self.eps))
 
     def forward(self, weight: Tensor) -> Tensor:
         """The weight by its largest singular value."""
@@ -115,7 +127,7 @@ class SpectralNorm(Module):
         matrix = self.matrix(weight)
         if self.training:
             self.iterate(matrix.detach(), self.n_power_iterations)
-        return weight / dot(self._u.clone(), mv(matrix, self._v.clone()))
+        return weight / vdot(self._u.clone(), mv(matrix, self._v.clone()))
 
     def right_inverse(self, value: Tensor) -> Tensor:
         """The value itself, since it was normalised, as is assumed."""

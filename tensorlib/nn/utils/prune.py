@@ -68,10 +68,13 @@ class BasePruningMethod(ABC):
         original = getattr(module, name)
         if importance_scores is not None:
             check_scores(importance_scores, original)
-        before = ones_like(original) if key is None else getattr(module, name + "_mask")
-        scores = original if importance_scores is None else importance_scores
+        scores = (original if importance_scores is None else importance_scores).detach()
         with no_grad():
-            mask = combined(method, scores.detach(), before)
+            if key is None:
+                mask = method.compute_mask(scores, default_mask=ones_like(original)).to(
+                    original.dtype)
+            else:
+                mask = combined(method, scores, getattr(module, name + "_mask"))
         if key is None:
             delattr(module, name)
             module.register_parameter(name + "_orig", original)

@@ -331,9 +331,7 @@ def gathered(x, dim, index):
 
 
 def gather_arguments(input: Tensor, dim, index: Tensor, *, sparse_grad=False):
-    """The dim counted from the front, and the positions too, checked."""
-    if sparse_grad:
-        raise RuntimeError("gather: gradients are dense; leave sparse_grad out")
+    """The dim counted from the front, and the positions too, checked; gradients are dense."""
     dim = wrap("gather", dim, input.ndim)
     if is_proxy(index):                         # who knows how to index knows how to gather
         return [picked_along, input, dim, index]

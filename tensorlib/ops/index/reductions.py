@@ -50,11 +50,10 @@ def combined_slices(x, dim, index, source, reduce, include_self=True):
                        include_self)
 
 
-def products_of_others(input, src, place):
-    """The products of all factors but one, for each element and each of `src`, that meet at places.
+def factors_at(input, src, place):
+    """Elements and those of `src` that meet at places, as a row of factors for each place.
 
-    They have all derivatives, also where several factors are zero: a row for each place has its
-    factors, and those before and after each one are multiplied.
+    Returns this matrix, filled up with ones, and where each factor is: row, column and order.
     """
     places = arange(input.numel())
     rows = cat((places, place.reshape(-1)))
@@ -62,8 +61,23 @@ def products_of_others(input, src, place):
     row, counts = rows[order], rows.bincount(minlength=input.numel())
     column = arange(row.numel()) - (counts.cumsum(0) - counts)[row]
     factors = cat((input.reshape(-1), src.reshape(-1)))[order]
-    one = factors.new_ones(input.numel(), 1)
-    table = one.repeat(1, int(counts.amax())).index_put((row, column), factors)
+    ones = factors.new_ones(input.numel(), int(counts.amax()) if input.numel() else 1)
+    return ones.index_put((row, column), factors), row, column, order
+
+
+def products_at(input, src, place):
+    """The products of the elements and those of `src` that meet at places."""
+    return factors_at(input, src, place)[0].prod(1).reshape(input.shape)
+
+
+def products_of_others(input, src, place):
+    """The products of all factors but one, for each element and each of `src`, that meet at places.
+
+    They have all derivatives, also where several factors are zero: for each factor those before
+    and after it are multiplied.
+    """
+    table, row, column, order = factors_at(input, src, place)
+    one = table.new_ones(table.shape[0], 1)
     before = cat((one, table[:, :-1]), 1).cumprod(1)
     after = cat((table[:, 1:], one), 1).flip(1).cumprod(1).flip(1)
     found = (before * after)[row, column][order.argsort()]

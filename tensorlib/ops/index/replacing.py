@@ -25,7 +25,7 @@ from tensorlib.ops.index.indexing import (
 )
 from tensorlib.ops.index.putting import add_index, put_index
 from tensorlib.ops.index.reductions import (
-    UFUNCS, combined_at, combined_slices, neutral, products_of_others,
+    UFUNCS, combined_at, combined_slices, neutral, products_at, products_of_others,
 )
 from tensorlib.ops.index.rows import put_in_rows
 from tensorlib.ops.index.scattering import MEETING, ROWS, elements_at, written_at
@@ -271,8 +271,7 @@ def scatter_reduced_jvp(d_input, d_src, input, src, out, dim, index, reduce):
 
 
 WITH_SOURCES = calls(
-    *[(real(3, 4), 0, MEETING, real(2, 3), reduce)          # bools have no mean, but the rest
-      for reduce in sorted(UFUNCS, key="mean".__ne__)],
+    *[(real(3, 4), 0, MEETING, real(2, 3), reduce) for reduce in UFUNCS],
     *[(real(3, 4), 1, ROWS, real(3, 4), reduce, {"include_self": False}) for reduce in UFUNCS],
     (real(), 0, np.array([0]), real(1), "prod"))
 
@@ -302,9 +301,9 @@ def reduce_over(input, dim, index: Tensor, src: Tensor, reduce, *, include_self=
 def scatter_reduce(input: Tensor, dim, index: Tensor, src: Tensor, reduce, *, include_self=True):
     """A copy of `input` with src[i][j] combined with out[index[i][j]][j] for dim 0, and so on.
 
-    reduce: "sum", "prod", "mean", "amax" or "amin". include_self: whether the elements of `input`
-    are among those that are combined; where no position leads they stay. Of bools sums are "or",
-    products "and".
+    reduce: "sum", "prod", "mean", and of real numbers "amax" or "amin". include_self: whether the
+    elements of `input` are among those that are combined; where no position leads they stay. Of
+    bools sums are "or", products "and".
     Shapes: as `scatter`. Gradient: of extremes evenly among equal ones; of products exact where
     factors are zero, and of second order where no two of them meet.
     Raises: RuntimeError for other shapes, dtypes or reductions, IndexError, TypeError.
@@ -322,7 +321,8 @@ def scatter_reduce(input: Tensor, dim, index: Tensor, src: Tensor, reduce, *, in
         return scatter_reduce(bits[0], dim, index, bits[1], counted_as,
                               include_self=include_self).to(input.dtype)
     refuse_bools("scatter_reduce", input, RuntimeError)
-    refuse_complex("scatter_reduce", input)
+    if reduce in ("amax", "amin"):
+        refuse_complex("scatter_reduce", input)
     if reduce == "sum" and include_self:
         return written_at("scatter_reduce", input, dim, index, src, True)
     src = elements_at("scatter_reduce", input, index, src)
@@ -342,13 +342,18 @@ def combined_elements(input, dim, index, src, reduce, include_self):
         kind = "float32" if input.is_floating_point() else input.dtype.name
         first = neutral(np.dtype(kind), reduce)
         base = base.scatter(dim, index, first)
+    if reduce == "prod" and base.is_complex():
+        place = gather(arange(base.numel()).reshape(base.shape), dim, index)
+        return products_at(base, src, place)
     if reduce in ("prod", "amax", "amin"):
         return scatter_reduced(base, src, dim, index, reduce)
     total = base.scatter_add(dim, index, src)
     if reduce == "mean":
-        counts = base.new_full(base.shape, int(include_self)).scatter_add(
-            dim, index, src.new_ones(src.shape)).clamp(min=1)
-        total = total / counts if base.is_floating_point() else total // counts
+        kind = base.real.dtype
+        counts = base.new_full(base.shape, int(include_self), dtype=kind).scatter_add(
+            dim, index, src.new_ones(src.shape, dtype=kind)).clamp(min=1)
+        total = (total / counts if base.is_floating_point() or base.is_complex() else
+                 total // counts)
     return total
 
 

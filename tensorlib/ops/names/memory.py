@@ -9,7 +9,9 @@ from weakref import WeakValueDictionary
 
 from tensorlib._core.arrays.arrays import frombuffer
 from tensorlib._core.base.error_names import type_name
-from tensorlib._core.base.formats import contiguous_format, preserve_format
+from tensorlib._core.base.formats import (
+    channels_last, channels_last_3d, contiguous_format, preserve_format,
+)
 from tensorlib._core.tensor.properties import elements_of
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
@@ -109,8 +111,9 @@ def resize_(self, *sizes, size=None, memory_format=None):
     Where the memory does not suffice, the tensor gets new memory, with the old elements first and
     any others after them; views of the old memory stay with that.
 
-    Raises: RuntimeError for a tensor that requires a gradient, for negative sizes and for another
-    memory format than the contiguous one; TypeError.
+    memory_format: in which order the elements of the memory are, row by row unless given.
+    Raises: RuntimeError for a tensor that requires a gradient, for negative sizes and for a format
+    that tensors of these dims do not have; TypeError.
 
     >>> tensorlib.arange(6).resize_(2, 2)
     tensor([[0, 1],
@@ -128,11 +131,17 @@ def resize_(self, *sizes, size=None, memory_format=None):
     if shape and min(shape) < 0 or count * self.itemsize >= 2**63:
         raise RuntimeError(f"resize_: sizes must not be negative, or too large, got {shape}")
     refuse_gradient("resize_", self)
-    if memory_format not in (None, contiguous_format, preserve_format):
-        raise RuntimeError(f"resize_: memory_format must be contiguous_format, got {memory_format}")
+    if memory_format not in (None, contiguous_format, *IMAGE_DIMS):
+        raise RuntimeError(f"resize_: unsupported memory_format {memory_format}")
+    dims = IMAGE_DIMS.get(memory_format, len(shape))
+    if dims != len(shape):
+        raise RuntimeError(f"resize_: memory_format {memory_format} is for tensors of {dims} dims, "
+                           f"got sizes {shape}")
+    if memory_format is None and shape == self.shape:
+        return self
     held = self.data
     if count == held.numel() and held.is_contiguous():
-        self.data = held.view(shape)
+        self.data = in_memory_order(held.view(-1), shape, memory_format)
         return self
     whole = held.as_strided(
         (self.untyped_storage().nbytes() // self.itemsize - self.storage_offset(),), (1,))
@@ -140,12 +149,31 @@ def resize_(self, *sizes, size=None, memory_format=None):
         longer = self.new_empty(count)
         longer[:whole.numel()] = whole
         whole = longer
-    self.data = whole[:count].view(shape)
+    self.data = in_memory_order(whole[:count], shape, memory_format)
     return self
 
 
+IMAGE_DIMS = {channels_last: 4, channels_last_3d: 5}
+
+
+def in_memory_order(elements, shape, memory_format):
+    """A vector as a tensor whose elements lie in this order."""
+    if memory_format not in IMAGE_DIMS:
+        return elements.view(shape)
+    return elements.view(shape[:1] + shape[2:] + shape[1:2]).movedim(-1, 1)
+
+
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format=None):
-    """`input` with the sizes of `the_template`, as `resize_` gives it. Raises: as `resize_`."""
+    """`input` with the sizes of `the_template`, as `resize_` gives it.
+
+    memory_format: as of `resize_`; `preserve_format` is the one of the template.
+    Raises: as `resize_`.
+    """
+    if memory_format is preserve_format:
+        formats = (form for form, dims in IMAGE_DIMS.items() if the_template.ndim == dims
+                   and the_template.is_contiguous(memory_format=form))
+        memory_format = contiguous_format if the_template.is_contiguous() else next(
+            formats, contiguous_format)
     return resize_(input, the_template.shape, memory_format=memory_format)
 
 

@@ -1,6 +1,7 @@
 """Medians, modes and quantiles."""
 
 import math
+from numbers import Real
 
 import numpy as np
 
@@ -265,7 +266,7 @@ def check_quantiles(name, input, q, interpolation):
                            f"{interpolation!r}")
     if input.dtype.name not in ("float32", "float64"):
         raise RuntimeError(f"{name}: input tensor must be float32 or float64, got {input.dtype}")
-    if isinstance(q, (int, float)) and not isinstance(q, bool):
+    if isinstance(q, Real) and not isinstance(q, bool):
         q = asarray(q, dtype=input.dtype)
     elif not is_tensor(q):
         raise TypeError(f"{name}: q must be a number or a tensor, got {q!r}")
