@@ -76,7 +76,7 @@ cdef class Links:
         caller has to make an eager call."""
         cdef Node node, target
         cdef int64_t since
-        cdef list found, kept, results
+        cdef list found, kept
         cdef dict sharing = {}
         cdef Kept payload
         cdef Py_ssize_t i, place
@@ -117,11 +117,8 @@ cdef class Links:
             place = self.roots[i]
             found[place] = outward(<Tensor?>found[place], given, sharing)
             set_history(node, i, <Tensor>found[place])
-        results = found[:self.n_outputs]
-        for i in range(self.n_outputs):
-            if <Py_ssize_t>self.passed[i] >= 0:           # the result is an input
-                results[i] = given[<Py_ssize_t>self.passed[i]]
-        return results
+        return [x if place < 0 else given[place]              # an input
+                for x, place in zip(found, self.passed)]
 
     cdef list leaves(self, tuple given, list found):
         """The sources, of which some are new leaves."""
@@ -138,12 +135,10 @@ cdef class Links:
 cdef Tensor outward(Tensor x, tuple given, dict results):
     """A result, as a view if it shares memory with an input or with one of the `results` before it,
     so that writes to it are noticed. These are kept by their memory."""
-    cdef list before = results.get(id(x.storage))
     for source in given:
         if isinstance(source, Tensor) and (<Tensor>source).storage is x.storage:
             return view_of_input(x, <Tensor>source)
-    if before is None:
-        results[id(x.storage)] = before = []
+    before = <list>results.setdefault(id(x.storage), [])
     for source in before:
         if do_meet(x, <Tensor>source):
             x = view_of_input(x, <Tensor>source)
