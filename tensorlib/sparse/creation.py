@@ -1,5 +1,6 @@
 """Sparse tensors from positions and values, dense tensors and SciPy's matrices, and back."""
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -79,15 +80,15 @@ def fitting_size(name: str, indices: Tensor, values: Tensor, size: Any) -> tuple
         raise RuntimeError(f"{name}: expected positions (dims, entries) and values (entries, *), "
                            f"got shapes {tuple(indices.shape)} and {tuple(values.shape)}")
     dims, dense = indices.shape[0], tuple(values.shape)[1:]
-    if indices.numel() and int(indices.amin()) < 0:
-        raise RuntimeError(f"{name}: found negative index {int(indices.amin())}")
-    least = [int(m) + 1 for m in indices.amax(1)] if indices.shape[1] else [0] * dims
+    if indices.numel() and (least_index := indices.amin().item()) < 0:
+        raise RuntimeError(f"{name}: found negative index {least_index}")
+    least = [m + 1 for m in indices.amax(1).tolist()] if indices.shape[1] else [0] * dims
     size = (*least, *dense) if size is None else tuple(int(n) for n in size)
     if len(size) != dims + len(dense) or size[dims:] != dense or any(
             n < m for n, m in zip(size, least)):
         raise RuntimeError(f"{name}: size {size} does not fit to positions up to "
                            f"{[m - 1 for m in least]} and values of shape {tuple(values.shape)}")
-    if np.prod([float(n) for n in size[:dims]]) >= 2.0 ** 62:
+    if prod(size[:dims]) >= 1 << 62:
         raise RuntimeError(f"{name}: size {size} has too many places to count")
     return size
 

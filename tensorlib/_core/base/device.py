@@ -80,7 +80,7 @@ class device:
 def require_device(name, where):
     """Raises for the operation `name` unless `where`, a device or its name, is None or can hold
     tensors."""
-    if where is None or where is CPU or where == "cpu":
+    if where is None or where is CPU or where == "cpu" or where == "meta":
         return
     if not isinstance(where, (device, str, int)) or isinstance(where, bool):
         raise TypeError(f"{name}: device must be a device or its name, got {where!r}")
@@ -104,4 +104,4 @@ META = device("meta")
 
 def is_meta_device(name):
     """Whether a device, or its name, is `meta`. Raises: RuntimeError for an unknown one."""
-    return (name if isinstance(name, device) else device(name)).type == "meta"
+    return name == "meta" or (name if isinstance(name, device) else device(name)).type == "meta"
