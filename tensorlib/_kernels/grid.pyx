@@ -116,47 +116,146 @@ cdef inline floating seen(const floating* x, int32_t at) noexcept nogil:
     return value if at >= 0 else zero
 
 
-cdef inline void paired(const int32_t* corners, const floating* right, const floating* below,
-                        Py_ssize_t n, int32_t* pairs, mask* masks, floating* parts) noexcept nogil:
-    """The corners as pairs of neighbours: where those above and under begin; masks of what is
-    inside; weights.
+cdef inline void nearest_of(const floating* xs, const floating* ys, Py_ssize_t n, floating wide,
+                            floating high, int32_t width, int32_t height, int32_t* at,
+                            mask* inside) noexcept nogil:
+    """The nearest elements of n places, and masks of those that are there"""
+    cdef Py_ssize_t i
+    cdef floating x, y, two = 2
+    cdef int32_t col, row, there
+    for i in range(n):
+        x, y = round_even(xs[i]), round_even(ys[i])
+        x, y = x if x > -two else -two, y if y > -two else -two         # NaN, too, is outside
+        col, row = <int32_t>(x if x < wide else wide), <int32_t>(y if y < high else high)
+        there = (col >= 0) & (col < width) & (row >= 0) & (row < height)
+        at[i], inside[i] = (row * width + col) & -there, -there
+
+
+cdef inline void paired(const floating* xs, const floating* ys, Py_ssize_t n, floating wide,
+                        floating high, int32_t width, int32_t height, int32_t* pairs, mask* masks,
+                        floating* parts) noexcept nogil:
+    """The elements around n places as pairs of neighbours: where those above and under begin;
+    masks of what is inside, on the left, on the right, above, under; weights.
 
     Where only one of a pair is inside, the pair begins at it on the left edge, and one before it on
     the right one: its weight and its mask are then those of the other side.
     """
     cdef Py_ssize_t i
-    cdef int32_t a, b, c, d, left, right_in, upper, lower, back
-    cdef floating one = 1
+    cdef floating x, y, left, top, right, one = 1, two = 2
+    cdef int32_t col, row, first, above, under, last = width - 2, bottom = height - 1
     for i in range(n):
-        a, b = corners[i], corners[RUN + i]
-        c, d = corners[2 * RUN + i], corners[3 * RUN + i]
-        left, right_in = (a >= 0) | (c >= 0), (b >= 0) | (d >= 0)
-        upper, lower = (a >= 0) | (b >= 0), (c >= 0) | (d >= 0)
-        back = left & (1 - right_in)
-        pairs[i] = ((a if a >= 0 else b) - back) & -upper
-        pairs[RUN + i] = ((c if c >= 0 else d) - back) & -lower
-        masks[i], masks[RUN + i] = -right_in, -left
-        masks[2 * RUN + i], masks[3 * RUN + i] = -upper, -lower
-        parts[i] = one - right[i] if left else right[i]
-        parts[RUN + i] = right[i] if right_in else one - right[i]
-        parts[2 * RUN + i] = below[i]
-    for i in range(n, min(<Py_ssize_t>RUN, n + 3)):      # to a whole vector, of nothing
+        x, y = xs[i], ys[i]
+        left, top = floor(x), floor(y)
+        right = x - left
+        parts[2 * RUN + i] = y - top
+        left, top = left if left > -two else -two, top if top > -two else -two
+        col, row = <int32_t>(left if left < wide else wide), <int32_t>(top if top < high else high)
+        first = col if col > 0 else 0
+        first = first if first < last else last
+        above = row if row > 0 else 0
+        under = row + 1 if row + 1 < bottom else bottom
+        pairs[i] = (above if above < bottom else bottom) * width + first
+        pairs[RUN + i] = (under if under > 0 else 0) * width + first
+        masks[i] = -((col >= -1) & (col <= last))
+        masks[RUN + i] = -((col >= 0) & (col < width))
+        masks[2 * RUN + i] = -((row >= 0) & (row < height))
+        masks[3 * RUN + i] = -((row >= -1) & (row < bottom))
+        parts[i] = right if col < 0 else one - right
+        parts[RUN + i] = one - right if col > last else right
+    for i in range(n, min(<Py_ssize_t>RUN, n + 7)):      # to a whole vector, of nothing
         pairs[i] = pairs[RUN + i] = 0
         masks[i] = masks[RUN + i] = masks[2 * RUN + i] = masks[3 * RUN + i] = 0
         parts[i] = parts[RUN + i] = parts[2 * RUN + i] = 0
 
 
+cdef inline void look_nearest(const floating* x, const floating* grid, floating* y,
+                              const Look* look, Py_ssize_t begin, Py_ssize_t end,
+                              mask none) noexcept nogil:
+    """`look` at the nearest elements"""
+    cdef int32_t at[RUN]
+    cdef mask inside[RUN]
+    cdef floating xs[RUN]
+    cdef floating ys[RUN]
+    cdef floating slopes[2 * RUN]
+    cdef floating wide = <floating>look.wide, high = <floating>look.high
+    cdef const floating* plane
+    cdef floating* out
+    cdef mask all_inside
+    cdef Py_ssize_t c, i, n
+    while begin < end:
+        n = min(<Py_ssize_t>RUN, end - begin)
+        stand(grid + 2 * begin, n, wide, look.padding, look.align, xs, slopes)
+        stand(grid + 2 * begin + 1, n, high, look.padding, look.align, ys, slopes + RUN)
+        nearest_of(xs, ys, n, wide, high, <int32_t>look.wide, <int32_t>look.high, at, inside)
+        all_inside = -1
+        for i in range(n):
+            all_inside &= inside[i]
+        for c in range(look.channels):
+            plane = x + c * look.high * look.wide
+            out = y + c * look.places + begin
+            for i in range(n):
+                out[i] = plane[at[i]]
+            if not all_inside:
+                for i in range(n):
+                    (<mask*>out)[i] &= inside[i]
+        begin += n
+
+
+cdef inline void look_between(const floating* x, const floating* grid, floating* y,
+                              const Look* look, Py_ssize_t begin, Py_ssize_t end,
+                              mask none) noexcept nogil:
+    """`look` between the elements of an image of two columns or more"""
+    cdef int32_t pairs[2 * RUN]
+    cdef mask masks[CORNERS * RUN]
+    cdef floating xs[RUN]
+    cdef floating ys[RUN]
+    cdef floating slopes[2 * RUN]
+    cdef floating parts[3 * RUN]
+    cdef floating wide = <floating>look.wide, high = <floating>look.high
+    cdef Py_ssize_t c, n
+    cdef const floating* plane
+    cdef floating* out
+    while begin < end:
+        n = min(<Py_ssize_t>RUN, end - begin)
+        stand(grid + 2 * begin, n, wide, look.padding, look.align, xs, slopes)
+        stand(grid + 2 * begin + 1, n, high, look.padding, look.align, ys, slopes + RUN)
+        paired(xs, ys, n, wide, high, <int32_t>look.wide, <int32_t>look.high, pairs, masks, parts)
+        for c in range(look.channels):
+            plane = x + c * look.high * look.wide
+            out = y + c * look.places + begin
+            if floating is float and mask is int32_t:
+                grid_blend_float(plane, pairs, pairs + RUN, masks, parts, RUN, out, n)
+            elif floating is double and mask is int64_t:
+                grid_blend_double(plane, pairs, pairs + RUN, masks, parts, RUN, out, n)
+        begin += n
+
+
 cdef void look(const floating* x, const floating* grid, floating* y, const Look* look,
                Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """y := what is seen in the places [begin, end)"""
+    if floating is float:
+        if look.nearest:
+            look_nearest(x, grid, y, look, begin, end, <int32_t>0)
+        elif look.wide > 1:
+            look_between(x, grid, y, look, begin, end, <int32_t>0)
+        else:
+            look_at_column(x, grid, y, look, begin, end)
+    else:
+        if look.nearest:
+            look_nearest(x, grid, y, look, begin, end, <int64_t>0)
+        elif look.wide > 1:
+            look_between(x, grid, y, look, begin, end, <int64_t>0)
+        else:
+            look_at_column(x, grid, y, look, begin, end)
+
+
+cdef void look_at_column(const floating* x, const floating* grid, floating* y, const Look* look,
+                         Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """`look` between the elements of one column, where no pair has room"""
     cdef int32_t corners[CORNERS * RUN]
-    cdef int32_t pairs[2 * RUN]
-    cdef int32_t masks[CORNERS * RUN]
-    cdef int64_t wide_masks[CORNERS * RUN]
     cdef floating right[RUN]
     cdef floating below[RUN]
     cdef floating slopes[2 * RUN]
-    cdef floating parts[3 * RUN]
     cdef floating one = 1, a, b
     cdef Py_ssize_t c, i, n
     cdef const floating* plane
@@ -164,27 +263,15 @@ cdef void look(const floating* x, const floating* grid, floating* y, const Look*
     while begin < end:
         n = min(<Py_ssize_t>RUN, end - begin)
         found(grid + 2 * begin, n, look, corners, right, below, slopes)
-        if floating is float:
-            paired(corners, right, below, n, pairs, masks, parts)
-        else:
-            paired(corners, right, below, n, pairs, wide_masks, parts)
         for c in range(look.channels):
-            plane = x + c * look.high * look.wide
+            plane = x + c * look.high
             out = y + c * look.places + begin
-            if look.nearest:
-                for i in range(n):
-                    out[i] = seen(plane, corners[i])
-            elif look.wide == 1:             # where no pair has room
-                for i in range(n):
-                    a = (seen(plane, corners[i]) * (one - right[i])
-                         + seen(plane, corners[RUN + i]) * right[i])
-                    b = (seen(plane, corners[2 * RUN + i]) * (one - right[i])
-                         + seen(plane, corners[3 * RUN + i]) * right[i])
-                    out[i] = a * (one - below[i]) + b * below[i]
-            elif floating is float:
-                grid_blend_float(plane, pairs, pairs + RUN, masks, parts, RUN, out, n)
-            else:
-                grid_blend_double(plane, pairs, pairs + RUN, wide_masks, parts, RUN, out, n)
+            for i in range(n):
+                a = (seen(plane, corners[i]) * (one - right[i])
+                     + seen(plane, corners[RUN + i]) * right[i])
+                b = (seen(plane, corners[2 * RUN + i]) * (one - right[i])
+                     + seen(plane, corners[3 * RUN + i]) * right[i])
+                out[i] = a * (one - below[i]) + b * below[i]
         begin += n
 
 

@@ -11,8 +11,8 @@
 /* I: integers as wide as T. COLLECT: loads the pairs of a vector's places into two vectors, of
    which the lanes LEFT and RIGHT have the elements on that side. */
 #define GRID_PAIRS(T, I, COLLECT, LEFT, RIGHT)                                                   \
-    typedef T grid_##T __attribute__((vector_size(16), aligned(sizeof(T)), may_alias));          \
-    typedef I grid_bits_##T __attribute__((vector_size(16), aligned(sizeof(I)), may_alias));     \
+    typedef T grid_##T __attribute__((vector_size(32), aligned(sizeof(T)), may_alias));          \
+    typedef I grid_bits_##T __attribute__((vector_size(32), aligned(sizeof(I)), may_alias));     \
                                                                                                  \
     static inline __attribute__((always_inline)) grid_##T grid_row_##T(                          \
             const T* plane, const int32_t* at, const I* inside, grid_bits_##T left,              \
@@ -32,7 +32,7 @@
     static inline void grid_blend_##T(                                                           \
             const T* plane, const int32_t* above, const int32_t* under, const I* masks,          \
             const T* parts, Py_ssize_t stride, T* out, Py_ssize_t n) {                           \
-        enum { LANES = 16 / sizeof(T) };                                                         \
+        enum { LANES = 32 / sizeof(T) };                                                         \
         for (Py_ssize_t i = 0; i < n; i += LANES) {                                              \
             grid_bits_##T left = *(const grid_bits_##T*)(masks + i);                             \
             grid_bits_##T right = *(const grid_bits_##T*)(masks + stride + i);                   \
@@ -50,17 +50,22 @@
     }
 
 typedef double pair_of_float __attribute__((aligned(4), may_alias));
-typedef double pairs_of_float __attribute__((vector_size(16)));
+typedef double pairs_of_float __attribute__((vector_size(32)));
+typedef double pair_of_double __attribute__((vector_size(16), aligned(8), may_alias));
 
+/* The pairs lie so that vectors of 32 bytes are parted without moves between their halves. */
+#define PAIR_AT(i) *(const pair_of_float*)(plane + at[i])
+#define COLLECT_EIGHT(T, plane, at)                                                              \
+    first = (grid_##T)(pairs_of_float){PAIR_AT(0), PAIR_AT(1), PAIR_AT(4), PAIR_AT(5)};          \
+    second = (grid_##T)(pairs_of_float){PAIR_AT(2), PAIR_AT(3), PAIR_AT(6), PAIR_AT(7)};
+#define DOUBLES_AT(i, k) \
+    __builtin_shufflevector(*(const pair_of_double*)(plane + at[i]), \
+                            *(const pair_of_double*)(plane + at[k]), 0, 1, 2, 3)
 #define COLLECT_FOUR(T, plane, at)                                                               \
-    first = (grid_##T)(pairs_of_float){*(const pair_of_float*)(plane + at[0]),                   \
-                                       *(const pair_of_float*)(plane + at[1])};                  \
-    second = (grid_##T)(pairs_of_float){*(const pair_of_float*)(plane + at[2]),                  \
-                                        *(const pair_of_float*)(plane + at[3])};
-#define COLLECT_TWO(T, plane, at)                                                                \
-    first = *(const grid_##T*)(plane + at[0]);                                                   \
-    second = *(const grid_##T*)(plane + at[1]);
+    first = (grid_##T)DOUBLES_AT(0, 2);                                                          \
+    second = (grid_##T)DOUBLES_AT(1, 3);
 #define LANES_OF(...) __VA_ARGS__
 
-GRID_PAIRS(float, int32_t, COLLECT_FOUR, LANES_OF(0, 2, 4, 6), LANES_OF(1, 3, 5, 7))
-GRID_PAIRS(double, int64_t, COLLECT_TWO, LANES_OF(0, 2), LANES_OF(1, 3))
+GRID_PAIRS(float, int32_t, COLLECT_EIGHT, LANES_OF(0, 2, 8, 10, 4, 6, 12, 14),
+           LANES_OF(1, 3, 9, 11, 5, 7, 13, 15))
+GRID_PAIRS(double, int64_t, COLLECT_FOUR, LANES_OF(0, 4, 2, 6), LANES_OF(1, 5, 3, 7))

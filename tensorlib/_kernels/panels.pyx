@@ -3,7 +3,7 @@
     void pack(const T* b, Py_ssize_t b_row, Py_ssize_t b_col, T* p, Py_ssize_t k, Py_ssize_t n)
     void product(const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, Py_ssize_t p_row,
                  Py_ssize_t panel, T* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
-                 Py_ssize_t n, const T* base, Py_ssize_t base_row)
+                 Py_ssize_t depth, Py_ssize_t n, const T* base, Py_ssize_t base_row)
     void windows(const T* a, const Py_ssize_t* places, const Py_ssize_t* taps, const T* p,
                  Py_ssize_t first, Py_ssize_t k, Py_ssize_t all, T* y, Py_ssize_t y_row,
                  Py_ssize_t m, Py_ssize_t n)

@@ -67,7 +67,8 @@ def both_ways(a, b):
                 (900, 3, 3, 3), (7, 1, 5, 1), (5, 16, 16, 2), (6, 4, 1, 4),
                 (3, 2, 0, 2), (5, 17, 3, 4),
                 (1, 300, 1, 400), (90, 33, 1, 65), (3, 0, 1, 4), (3, 4, 1, 0),
-                (2, 20, 300, 530), (1, 7, 520, 330)])
+                (2, 20, 300, 530), (1, 7, 520, 330),
+                (1, 1050, 530, 100), (1, 100, 1300, 60)])
 def test_products_equal_numpy(dtype, shape, way):
     batch, m, k, n = shape
     rng = np.random.default_rng(0)
@@ -124,7 +125,7 @@ def test_bits_do_not_depend_on_threads(shape, dtype, way):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_an_element_by_panels_does_not_depend_on_its_place(dtype):
     rng = np.random.default_rng(4)
-    a, b = rng.standard_normal((1, 270, 700)).astype(dtype), rng.standard_normal((1, 700, 75))
+    a, b = rng.standard_normal((1, 270, 1300)).astype(dtype), rng.standard_normal((1, 1300, 75))
     b = b.astype(dtype)
     before = panel_products.use_way("panels")
     try:
@@ -143,7 +144,8 @@ def test_an_element_by_panels_does_not_depend_on_its_place(dtype):
 
 
 @pytest.mark.parametrize("dtype", [tl.float32, tl.float64])
-@pytest.mark.parametrize("sizes", [(20, 90, 130), (12, 600, 300), (40, 250, 700), (90, 130, 120)])
+@pytest.mark.parametrize("sizes", [(20, 90, 130), (12, 600, 300), (40, 250, 700), (90, 130, 120),
+                                   (110, 1000, 150), (110, 600, 50)])
 def test_a_row_is_added_to_a_product_with_its_bits(sizes, dtype, way):
     m, k, n = sizes
     x, weight, bias = (tl.randn(*shape, dtype=dtype) for shape in ((m, k), (n, k), (n,)))

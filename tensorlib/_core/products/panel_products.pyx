@@ -10,8 +10,6 @@ An element is a sum of partial sums, each a chain over at most DEPTH products. S
 k alone, and not on other rows and columns, layouts or threads.
 """
 
-from libc.string cimport memcpy
-
 from tensorlib._core.base.dtypes cimport N_DTYPES
 from tensorlib._core.base.kernels cimport find_by_dtype
 from tensorlib._core.base.pool cimport parallel_for
@@ -31,16 +29,21 @@ cdef enum:
     LEAST_ROWS = 4          # with fewer, packing takes longer than it saves
     LEAST_BY_VECTOR = 128   # elements of a from which on the BLAS multiplies it by a vector
     LEAST_WIDTH = 40        # bytes of a row of b; with fewer, most of a panel is zeros
-    CHUNK_ROWS = 252        # rows of a that are multiplied by all panels before the next ones
-    DEPTH = 256             # rows of a panel that fit L1 together with rows of a
+    CHUNK_ROWS = 240        # rows of a that are multiplied by all panels before the next ones
+    ROUND = 24              # they are a multiple of this, and so of the rows of a tile
+    NEAR = 1 << 17          # bytes of these rows
+    FEW_SUMS = 1 << 20      # bytes of a y that is near enough to be read and written for each chain
+    DEPTH = 256             # products in one chain of sums
+    # Bytes of a row of a between which y is read and written. With a quarter of them 1024 x 1024 @
+    # 1024 x 1024 of float32 takes 17.3 ms instead of 14.7 on a Xeon, whose L3 is slow.
+    DEEP = 4096
     PART = 1 << 19          # bytes of panels that are packed at once
-    # Copied or transposed rows of a are not a power of two apart, or they would compete for few
-    # cache sets: 1024 x 1024 @ 1024 x 1024 without a copy took 1.2 times as long.
-    TURNED_ROW = DEPTH + 16
-    FEW_LINES = 1024        # bytes between rows, or a multiple, for which that holds
-    MOVED_LEAST = 256       # columns of b from which on copying them pays,
-    SCRATCH_BYTES = PART + CHUNK_ROWS * TURNED_ROW * 8
-    TURNED_LEAST = 48       # and transposing them
+    TURNED_LEAST = 48       # columns of b from which on transposing rows of a pays
+    TALLEST = 1024          # rows that are transposed at once
+    # Transposed rows have so many elements between them that they are not a power of two apart, or
+    # they would compete for few cache sets.
+    GAP = 16
+    SWAPPED_MOST = 2176     # bytes of a row of the transposed y
     # From so many rows on, a is packed instead of a transposed b with more columns, as vectors are
     # nearly full then: 32 x 784 @ 784 x 512 of float32 takes 270 us, and 290 otherwise; 16 x 1024 @
     # 1024 x 1024 takes 340 and 464.
@@ -70,8 +73,8 @@ ctypedef void (*pack_fn)(const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char
                          Py_ssize_t n) noexcept nogil
 ctypedef void (*panel_fn)(const char* a, Py_ssize_t a_row, Py_ssize_t a_col, const char* p,
                           Py_ssize_t p_row, Py_ssize_t panel, char* y, Py_ssize_t y_row,
-                          Py_ssize_t m, Py_ssize_t k, Py_ssize_t n, const char* base,
-                          Py_ssize_t base_row) noexcept nogil
+                          Py_ssize_t m, Py_ssize_t k, Py_ssize_t depth, Py_ssize_t n,
+                          const char* base, Py_ssize_t base_row) noexcept nogil
 ctypedef void (*turn_fn)(const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y_row, Py_ssize_t m,
                          Py_ssize_t n) noexcept nogil
 
@@ -81,6 +84,18 @@ ctypedef void (*windows_fn)(const char* a, const Py_ssize_t* places, const Py_ss
 
 ctypedef void (*runs_fn)(const char* x, const Py_ssize_t* taps, const char* w, char* y,
                          Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n) noexcept nogil
+
+# How a block of a large product is computed.
+ctypedef struct Part:
+    const MatmulArgs* args
+    const char* added        # to each row of y, or NULL
+    char* panels             # PART bytes
+    char* near               # transposed rows of a, or of y
+    int dtype
+    bint turned              # whether rows of a are transposed
+    Py_ssize_t depth, deep   # products of a chain, and those between which y is written
+    Py_ssize_t rows, tall    # of a that meet all panels of a part; that are transposed at once
+    Py_ssize_t most          # columns of a part
 
 ctypedef struct Panels:
     const MatmulArgs* args
@@ -120,24 +135,25 @@ cdef void pack_panels(int dtype, const char* b, Py_ssize_t b_row, Py_ssize_t b_c
 
 cdef inline void multiply(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
                           const char* p, char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
-                          Py_ssize_t n, const char* base, Py_ssize_t base_row) noexcept nogil:
-    """y (m, n) := base + a (m, k) @ the matrix packed in p"""
+                          Py_ssize_t depth, Py_ssize_t n, const char* base,
+                          Py_ssize_t base_row) noexcept nogil:
+    """y (m, n) := base + a (m, k) @ the matrix packed in p, in parts of so many sums"""
     cdef Py_ssize_t width = 2 * lanes[dtype]
-    panels[dtype](a, a_row, a_col, p, width, k * width, y, y_row, m, k, n, base, base_row)
+    panels[dtype](a, a_row, a_col, p, width, k * width, y, y_row, m, k, depth, n, base, base_row)
 
 
 cdef void multiply_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
                           const char* p, char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
                           Py_ssize_t n) noexcept nogil:
     """y (m, n) := a (m, k) @ the matrix packed in p"""
-    multiply(dtype, a, a_row, a_col, p, y, y_row, m, k, n, NULL, 0)
+    multiply(dtype, a, a_row, a_col, p, y, y_row, m, k, k, n, NULL, 0)
 
 
 cdef void add_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col, const char* p,
                      char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
                      Py_ssize_t n) noexcept nogil:
     """y (m, n) += a (m, k) @ the matrix packed in p"""
-    multiply(dtype, a, a_row, a_col, p, y, y_row, m, k, n, y, y_row)
+    multiply(dtype, a, a_row, a_col, p, y, y_row, m, k, k, n, y, y_row)
 
 
 cdef void multiply_windows(int dtype, const char* a, const Py_ssize_t* places,
@@ -183,7 +199,7 @@ cdef bint fits_panels(int dtype, const MatmulArgs* args) noexcept nogil:
 cdef bint adds_row(int dtype, const MatmulArgs* args) noexcept nogil:
     """Whether panels compute a product in one part, and so can add a row in registers. The bits are
     the same as if it were added afterwards."""
-    return args.k > 0 and (fits_panels(dtype, args) or args.k <= DEPTH and (
+    return args.k > 0 and (fits_panels(dtype, args) or args.k <= DEEP // args.y_col and (
         panels_are_wide(dtype, args)))
 
 
@@ -215,7 +231,7 @@ cdef void run_panels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         multiply(work.dtype, args.a + matrix * args.a_batch + row * args.a_row,
                  args.a_row // size, args.a_col // size, p,
                  args.y + matrix * args.y_batch + row * args.y_row, args.y_row // size,
-                 min(<Py_ssize_t>CHUNK_ROWS, args.m - row), args.k, args.n, work.row, 0)
+                 min(<Py_ssize_t>CHUNK_ROWS, args.m - row), args.k, args.k, args.n, work.row, 0)
 
 
 # ---- any b, part by part -------------------------------------------------------------------------
@@ -239,24 +255,36 @@ cdef bint block_by_panels(int dtype, const MatmulArgs* args, const char* added,
                           Block block) noexcept nogil:
     """Computes a block of y, plus a row if `adds_row` accepts the product; false if there is no
     memory for panels."""
-    cdef char* scratch = take_scratch(SCRATCH_BYTES)
-    cdef Py_ssize_t size = args.y_col, depth = parts_of(args.k, parts_of(args.k, DEPTH))
-    cdef Py_ssize_t most = PART // (depth * size) // COLUMNS * COLUMNS
-    cdef Py_ssize_t l = 0, col, end = block.col + block.cols
-    if scratch == NULL:
+    cdef Part of
+    cdef Py_ssize_t size = args.y_col, parts = parts_of(args.k, DEPTH), near = 0
+    cdef bint swapped = is_swapped(args, block)
+    cdef bint unpacked = not swapped and args.b_col == size and block.rows < PACKED
+    of.turned = not swapped and not unpacked and args.a_row == size and args.a_col != size and (
+        block.cols >= TURNED_LEAST)
+    of.dtype, of.args, of.added = dtype, args, added
+    of.depth = parts_of(args.k, parts)
+    of.deep = of.depth * parts_of(parts, parts_of(args.k, DEEP // size))
+    if of.turned and times(block.rows, block.cols) * size <= FEW_SUMS:
+        of.deep = of.depth
+    of.most = PART // (of.deep * size) // COLUMNS * COLUMNS
+    of.rows = NEAR // (of.deep * size) // ROUND * ROUND
+    of.rows = min(<Py_ssize_t>CHUNK_ROWS, max(<Py_ssize_t>ROUND, of.rows))
+    of.tall = min(block.rows, of.rows if block.cols <= of.most else <Py_ssize_t>TALLEST)
+    if swapped:
+        near = of.rows * block.rows * size
+    elif of.turned:
+        near = of.tall * (of.deep + GAP) * size
+    of.panels = take_scratch(PART + near)
+    if of.panels == NULL:
         return False
-    if is_swapped(args, block):
-        multiply_swapped(dtype, args, added, block, scratch, depth)
-        give_scratch(scratch, SCRATCH_BYTES)
-        return True
-    while l < args.k:
-        col = block.col
-        while col < end:
-            multiply_part(dtype, args, added, block, scratch, l, min(depth, args.k - l), col,
-                          min(most, end - col))
-            col += most
-        l += depth
-    give_scratch(scratch, SCRATCH_BYTES)
+    of.near = of.panels + PART
+    if swapped:
+        multiply_swapped(&of, block)
+    elif unpacked:
+        multiply_unpacked(&of, block)
+    else:
+        multiply_packed(&of, block)
+    give_scratch(of.panels, PART + near)
     return True
 
 
@@ -265,35 +293,34 @@ cdef bint is_swapped(const MatmulArgs* args, Block block) noexcept nogil:
     cdef Py_ssize_t size = args.y_col, columns = parts_of(block.rows, COLUMNS) * COLUMNS
     return (args.b_row == size and args.b_col != size and args.a_col == size
             and SWAPPED_LEAST <= block.rows and 2 * block.rows <= block.cols
-            and block.rows * size <= TURNED_ROW * 8 and times(args.k, columns) * size <= PART)
+            and block.rows * size <= SWAPPED_MOST and times(args.k, columns) * size <= PART)
 
 
-cdef void multiply_swapped(int dtype, const MatmulArgs* args, const char* added, Block block,
-                           char* scratch, Py_ssize_t depth) noexcept nogil:
+cdef void multiply_swapped(const Part* of, Block block) noexcept nogil:
     """Computes a block of y as y.T := b.T @ a.T, with the same bits."""
+    cdef const MatmulArgs* args = of.args
     cdef Py_ssize_t size = args.y_col, l = 0, cols, col = block.col, end = block.col + block.cols
     cdef Py_ssize_t width = parts_of(block.rows, COLUMNS) * COLUMNS * size
-    cdef char* near = scratch + PART
     cdef char* a = args.a + block.matrix * args.a_batch + block.row * args.a_row
     cdef char* b
     cdef char* y
     while l < args.k:
-        packs[dtype](a + l * size, 1, args.a_row // size, scratch + l * width,
-                     min(depth, args.k - l), block.rows)
-        l += depth
+        packs[of.dtype](a + l * size, 1, args.a_row // size, of.panels + l * width,
+                        min(of.deep, args.k - l), block.rows)
+        l += of.deep
     while col < end:
-        cols = min(<Py_ssize_t>CHUNK_ROWS, end - col)
+        cols = min(of.rows, end - col)
         b = args.b + block.matrix * args.b_batch + col * args.b_col
         y = args.y + block.matrix * args.y_batch + block.row * args.y_row + col * size
         l = 0
         while l < args.k:
-            multiply(dtype, b + l * size, args.b_col // size, 1, scratch + l * width, near,
-                     block.rows, cols, min(depth, args.k - l), block.rows,
-                     near if l > 0 else NULL, block.rows)
-            l += depth
-        turn(dtype, near, block.rows, y, args.y_row // size, cols, block.rows)
-        if added != NULL:
-            add_row(added + col * size, size, y, args.y_row, block.rows, cols)
+            multiply(of.dtype, b + l * size, args.b_col // size, 1, of.panels + l * width, of.near,
+                     block.rows, cols, min(of.deep, args.k - l), of.depth, block.rows,
+                     of.near if l > 0 else NULL, block.rows)
+            l += of.deep
+        turn(of.dtype, of.near, block.rows, y, args.y_row // size, cols, block.rows)
+        if of.added != NULL:
+            add_row(of.added + col * size, size, y, args.y_row, block.rows, cols)
         col += cols
 
 
@@ -311,58 +338,78 @@ cdef void add_row(const char* row, Py_ssize_t size, char* y, Py_ssize_t y_row, P
         y += y_row
 
 
-cdef void multiply_part(int dtype, const MatmulArgs* args, const char* added, Block block,
-                        char* scratch, Py_ssize_t l, Py_ssize_t depth, Py_ssize_t col,
-                        Py_ssize_t cols) noexcept nogil:
-    """y += a[:, l:l + depth] @ b[l:l + depth, col:col + cols]; for the first l := instead of +="""
-    cdef const char* base = NULL if added == NULL else added + col * args.y_col
-    cdef char* b = args.b + block.matrix * args.b_batch + l * args.b_row + col * args.b_col
-    cdef char* near = scratch + PART
-    cdef char* a
-    cdef char* y
-    cdef Py_ssize_t size = args.y_col, row = block.row, rows, end = block.row + block.rows
-    cdef Py_ssize_t most = CHUNK_ROWS * 4 // size       # rows: half of L2
-    cdef Py_ssize_t a_row = args.a_row // size, a_col = args.a_col // size, i
-    cdef Py_ssize_t whole               # columns of whole panels, which are read unpacked
-    cdef bint turned = a_row == 1 and a_col != 1 and cols >= TURNED_LEAST
-    cdef bint moved = (a_col == 1 and args.a_row % FEW_LINES == 0 and depth < args.k
-                       and cols >= MOVED_LEAST)
-    if args.b_col == size and block.rows < PACKED:
-        whole = cols // (2 * lanes[dtype]) * (2 * lanes[dtype])
-        multiply_unpacked(dtype, args, base, block, b, l, depth, col, whole)
-        if whole == cols:
-            return
-        b += whole * size
-        col += whole
-        cols -= whole
-        base = NULL if base == NULL else base + whole * size
-    if turned or moved:
-        a_row, a_col = TURNED_ROW, 1
-    packs[dtype](b, args.b_row // size, args.b_col // size, scratch, depth, cols)
-    while row < end:
-        rows = min(most, end - row)
-        a = args.a + block.matrix * args.a_batch + row * args.a_row + l * args.a_col
-        y = args.y + block.matrix * args.y_batch + row * args.y_row + col * args.y_col
-        if turned:
-            turn(dtype, a, args.a_col // size, near, TURNED_ROW, depth, rows)
-        for i in range(rows if moved else 0):
-            memcpy(near + i * TURNED_ROW * size, a + i * args.a_row, depth * size)
-        multiply(dtype, near if turned or moved else a, a_row, a_col, scratch, y,
-                 args.y_row // size, rows, depth, cols, y if l > 0 else base,
-                 args.y_row // size if l > 0 else 0)
-        row += rows
+cdef void multiply_packed(const Part* of, Block block) noexcept nogil:
+    """Computes a block of y. Parts of b that fit L2 are packed and meet a few rows of a at a time,
+    which stay there too."""
+    cdef const MatmulArgs* args = of.args
+    cdef Py_ssize_t size = args.y_col, l = 0, deep, row, rows, col
+    cdef bint packed
+    while l < args.k:
+        deep, packed, row = min(of.deep, args.k - l), False, 0
+        while row < block.rows:
+            rows, col = min(of.tall, block.rows - row), 0
+            if of.turned:
+                turn(of.dtype, args.a + block.matrix * args.a_batch + (block.row + row) * size
+                     + l * args.a_col, args.a_col // size, of.near, of.deep + GAP, deep, rows)
+            while col < block.cols:
+                multiply_part(of, Block(block.matrix, block.row + row, rows, block.col + col,
+                                        min(of.most, block.cols - col)), l, packed)
+                packed = block.cols <= of.most
+                col += of.most
+            row += of.tall
+        l += of.deep
+    if of.added != NULL and args.k > of.deep:
+        add_row(of.added + block.col * size, size, args.y + block.matrix * args.y_batch
+                + block.row * args.y_row + block.col * size, args.y_row, block.rows, block.cols)
 
 
-cdef void multiply_unpacked(int dtype, const MatmulArgs* args, const char* base, Block block,
-                            const char* b, Py_ssize_t l, Py_ssize_t depth, Py_ssize_t col,
-                            Py_ssize_t cols) noexcept nogil:
-    """The same for few rows of a, and whole panels of a b that is not packed"""
-    cdef Py_ssize_t size = args.y_col, y_row = args.y_row // size
+cdef void multiply_part(const Part* of, Block block, Py_ssize_t l, bint packed) noexcept nogil:
+    """y += a[:, l:l + deep] @ b[l:l + deep] of a block, of which b may be packed already; for the
+    first l := instead of +="""
+    cdef const MatmulArgs* args = of.args
+    cdef Py_ssize_t size = args.y_col, deep = min(of.deep, args.k - l), i = 0
+    cdef Py_ssize_t a_row = of.deep + GAP if of.turned else args.a_row // size
+    cdef Py_ssize_t a_col = 1 if of.turned else args.a_col // size
+    cdef Py_ssize_t y_row = args.y_row // size
+    cdef const char* base = NULL
+    cdef char* b = args.b + block.matrix * args.b_batch + l * args.b_row + block.col * args.b_col
+    cdef char* a = args.a + block.matrix * args.a_batch + block.row * args.a_row + l * args.a_col
+    cdef char* y = args.y + block.matrix * args.y_batch + block.row * args.y_row + block.col * size
+    if of.turned:
+        a = of.near
+    if of.added != NULL and args.k <= of.deep:
+        base = of.added + block.col * size
+    if not packed:
+        packs[of.dtype](b, args.b_row // size, args.b_col // size, of.panels, deep, block.cols)
+    while i < block.rows:
+        multiply(of.dtype, a, a_row, a_col, of.panels, y, y_row, min(of.rows, block.rows - i),
+                 deep, of.depth, block.cols, y if l > 0 else base, y_row if l > 0 else 0)
+        i += of.rows
+        a += of.rows * a_row * size
+        y += of.rows * args.y_row
+
+
+cdef void multiply_unpacked(const Part* of, Block block) noexcept nogil:
+    """Computes a block of few rows by whole panels of an unpacked b, and packs the rest."""
+    cdef const MatmulArgs* args = of.args
+    cdef Py_ssize_t size = args.y_col, y_row = args.y_row // size, l = 0
+    cdef Py_ssize_t whole = block.cols // (2 * lanes[of.dtype]) * (2 * lanes[of.dtype])
     cdef const char* a = args.a + block.matrix * args.a_batch + block.row * args.a_row
-    cdef char* y = args.y + block.matrix * args.y_batch + block.row * args.y_row + col * size
-    panels[dtype](a + l * args.a_col, args.a_row // size, args.a_col // size, b,
-                  args.b_row // size, 2 * lanes[dtype], y, y_row, block.rows, depth, cols,
-                  y if l > 0 else base, y_row if l > 0 else 0)
+    cdef const char* b = args.b + block.matrix * args.b_batch + block.col * size
+    cdef char* y = args.y + block.matrix * args.y_batch + block.row * args.y_row + block.col * size
+    cdef const char* base = NULL if of.added == NULL else of.added + block.col * size
+    cdef bint added = base != NULL and args.k > of.depth
+    while l < args.k:
+        panels[of.dtype](a + l * args.a_col, args.a_row // size, args.a_col // size,
+                         b + l * args.b_row, args.b_row // size, 2 * lanes[of.dtype], y, y_row,
+                         block.rows, min(of.depth, args.k - l), of.depth, whole,
+                         y if l > 0 else NULL if added else base, y_row if l > 0 else 0)
+        l += of.depth
+    if added:
+        add_row(base, size, y, args.y_row, block.rows, whole)
+    block.col += whole
+    block.cols -= whole
+    multiply_packed(of, block)
 
 
 # ---- at import -----------------------------------------------------------------------------------

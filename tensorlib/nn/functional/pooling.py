@@ -424,18 +424,22 @@ def unpooled(name, n, input, indices, kernel_size, stride, padding, output_size)
     flat = indices.flatten(-n)
     places_are_in_planes(flat, name, spatial)
     lead = tuple(input.shape[:-n])
+    empty = zeros((), dtype=input.dtype)         # `scatter` writes the zeros of its result
     if are_beside(input):
-        empty = zeros((lead[0], math.prod(spatial), lead[1]), dtype=input.dtype)
+        empty = empty.expand(lead[0], math.prod(spatial), lead[1])
         places = empty.scatter(1, flat.transpose(1, 2), input.flatten(-n).transpose(1, 2))
         return places.reshape((lead[0], *spatial, lead[1])).movedim(-1, 1)
-    empty = zeros((*lead, math.prod(spatial)), dtype=input.dtype)
+    empty = empty.expand(*lead, math.prod(spatial))
     return empty.scatter(-1, flat, input.flatten(-n)).reshape((*lead, *spatial))
 
 
 @value_check
 def places_are_in_planes(places, name, spatial):
     """Raises RuntimeError for a place outside of a plane of these sizes."""
-    if ((places < 0) | (places >= math.prod(spatial))).any():
+    if places.numel() == 0:
+        return
+    least, most = places.aminmax()
+    if least < 0 or most >= math.prod(spatial):
         raise RuntimeError(f"{name}: found an invalid index in a plane of {spatial}")
 
 
