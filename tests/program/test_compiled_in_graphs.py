@@ -475,3 +475,14 @@ def test_nothing_runs_that_does_not_lead_to_what_is_asked_for(asked, used, times
 
     compiled = tl.compile(several)
     assert [seen(compiled) for _ in range(3)] == [seen(several)] * 3
+
+
+def test_a_call_whose_backward_part_has_no_machine_is_replayed_once():
+    f = tl.compile(lambda x, y: tl.cholesky_solve(y, x).square().sum(), fullgraph=True)
+    for k in range(4):
+        leaves = [(tl.eye(5) * 3 + tl.ones(5, 5).tril() * k).requires_grad_(),
+                  tl.ones(5, 2).requires_grad_()]
+        wanted = tl.autograd.grad(tl.cholesky_solve(leaves[1], leaves[0]).square().sum(), leaves)
+        found = tl.autograd.grad(f(*leaves), leaves)
+        assert [g.tolist() for g in found] == [g.tolist() for g in wanted]
+    assert f._entries[0].replay.outdone

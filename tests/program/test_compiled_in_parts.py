@@ -386,7 +386,7 @@ def test_statements_of_a_mode_are_parts():
         return z * 3
 
     way, = agree(f, tl.ones(2))._entries
-    assert len(way.parts.parts) == 2
+    assert len(way.parts.parts) == 3
 
 
 def test_variables_that_a_loop_binds_and_does_not_read():

@@ -3,6 +3,7 @@ the third on, what is in the place is given to each replay, as arguments are."""
 
 import warnings
 import weakref
+from typing import NamedTuple
 
 import pytest
 from beside_eager import seen
@@ -37,6 +38,33 @@ def a_variable_of_a_closure():
         nonlocal state
         state = h
     return lambda x: state * x, put
+
+
+def what_a_tuple_has():
+    state = {"h": (TENSORS[0].clone(), TENSORS[1].clone())}
+    return (lambda x: (state["h"][0] * 0.5 + x * state["h"][1], state["h"][0]),
+            lambda h: state.update(h=(h, TENSORS[1].clone())))
+
+
+def a_tuple_that_is_unpacked():
+    state = State()
+    state.h = TENSORS[0].clone(), TENSORS[1].clone()
+
+    def f(x):
+        first, second = state.h
+        return tl.tanh(first * second + x)
+    return f, lambda h: setattr(state, "h", (TENSORS[1].clone(), h))
+
+
+def an_element_of_a_list():
+    state = [TENSORS[0].clone(), 2.0]
+    return lambda x: state[0] * state[1] + x, lambda h: state.__setitem__(0, h)
+
+
+def a_tuple_in_a_list():
+    state = [2.0, (TENSORS[0].clone(), TENSORS[1].clone())]
+    return (lambda x: state[-1][1] * state[0] + x,
+            lambda h: state.__setitem__(1, (TENSORS[1].clone(), h)))
 
 
 def an_attribute_of_a_module():
@@ -82,6 +110,7 @@ def beside_a_gradient_from_before():
 
 
 PLACES = [an_attribute, what_a_dict_has, a_variable_of_a_closure, an_attribute_of_a_module,
+          what_a_tuple_has, a_tuple_that_is_unpacked, an_element_of_a_list, a_tuple_in_a_list,
           what_it_writes_into, in_a_training_step, beside_a_gradient_from_before]
 
 
@@ -120,7 +149,8 @@ def test_what_is_replaced_is_captured_twice(make):
     lambda: tl.arange(6.0)[::2], lambda: tl.ones(1).expand(3), lambda: tl.ones(3).requires_grad_(),
     lambda: tl.nn.Parameter(tl.ones(3)), lambda: tl.ones(3).requires_grad_() * 2,
     lambda: tl.zeros(3).as_subclass(Kind)])
-@each("make", [an_attribute, what_a_dict_has, a_variable_of_a_closure, an_attribute_of_a_module])
+@each("make", [an_attribute, what_a_dict_has, a_variable_of_a_closure, an_attribute_of_a_module,
+               what_a_tuple_has, a_tuple_that_is_unpacked, an_element_of_a_list])
 def test_another_kind_of_value_is_no_such_tensor(make, value):
     puts = [*TENSORS[:4], value, *TENSORS[:3]]
     with warnings.catch_warnings():
@@ -134,7 +164,7 @@ class Kind(tl.Tensor):
 
 
 @each("x", [lambda h: h, lambda h: h[:], lambda h: h.detach(), lambda h: h.data])
-@each("make", [an_attribute, what_it_writes_into])
+@each("make", [an_attribute, what_it_writes_into, what_a_tuple_has, an_element_of_a_list])
 def test_an_argument_that_is_the_tensor_or_lies_where_it_does(make, x):
     def argument(h):
         return x(h) if h[0] == -3 else tl.ones(3)
@@ -143,6 +173,38 @@ def test_an_argument_that_is_the_tensor_or_lies_where_it_does(make, x):
         warnings.simplefilter("ignore")
         assert log_of(make, tl.compile, TENSORS, argument)[0] == (
             log_of(make, lambda f: f, TENSORS, argument)[0])
+
+
+@each("change", [
+    lambda t: t, lambda t: [*t], lambda t: t[:1], lambda t: (*t, t[0]), lambda t: (t[0], t[0]),
+    lambda t: (t[0], t[1][:]), lambda t: (t[0], None), lambda t: (t[0], 2.0), lambda t: t[::-1],
+    lambda t: Pair(*t), lambda t: (t[0], t[0][:]), lambda t: (t[0], (t[1],))])
+def test_tuples_of_another_kind(change):
+    logs = []
+    for compiled in (lambda f: f, tl.compile):
+        state = State()
+
+        def f(x):
+            h = state.h
+            return [x * len(h) + (h[0] if isinstance(h, tuple) else 1),
+                    h[-1] if isinstance(h[-1], tl.Tensor) else x, type(h) is tuple, h[0] is h[-1]]
+        g, log = compiled(f), []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for i, h in enumerate([*TENSORS, *TENSORS[:2]]):
+                state.h = h.clone(), h * 2
+                if i > 3:
+                    state.h = change(state.h)
+                for _ in range(2):
+                    *found, kind, same = g(tl.ones(3))
+                    log.append(([seen(x) for x in found], kind, same))
+        logs.append(log)
+    assert logs[0] == logs[1]
+
+
+class Pair(NamedTuple):
+    first: tl.Tensor
+    second: tl.Tensor
 
 
 def test_two_places_with_one_tensor():

@@ -134,3 +134,89 @@ def test_parts_are_replayed_around_what_is_at_once_or_of_no_frame(f):
             compiled(tl.ones(3))
     (parts,) = [way.parts for way in compiled._entries]
     assert any(way.replay for part in parts.parts for way in part._entries)
+
+
+# ---- which parts there are -----------------------------------------------------------------------
+
+W, TARGET = tl.ones(3, requires_grad=True), tl.zeros(3)
+OPTIMIZER = tl.optim.SGD([W], lr=0.1)
+
+
+def bound_in_a_mode(x):
+    with tl.no_grad():
+        aim = x * 2
+    loss = ((x * W - aim) ** 2).sum()
+    OPTIMIZER.zero_grad()
+    loss.backward()
+    OPTIMIZER.step()
+    return loss.item()
+
+
+def written_by_way_of_data(x):
+    loss = ((x * W) ** 2).sum()
+    OPTIMIZER.zero_grad()
+    loss.backward()
+    OPTIMIZER.step()
+    TARGET.data.mul_(0.5).add_(W.data)
+    return loss.item() + float(TARGET.sum())
+
+
+@each("f", [bound_in_a_mode, written_by_way_of_data])
+def test_training_steps_are_replayed_up_to_what_runs_in_python(f):
+    logs = []
+    for g in (f, tl.compile(f)):
+        with tl.no_grad():
+            W.fill_(1)
+            TARGET.zero_()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            logs.append([(g(tl.ones(3) * k), W.tolist(), TARGET.tolist()) for k in range(1, 6)])
+    assert logs[0] == logs[1]
+    assert any(captured_training(g))
+
+
+def captured_training(compiled):
+    """For each replay of a compiled function and its parts, whether it has an optimiser's step."""
+    for way in compiled._entries:
+        if way.replay is not None:
+            yield any(call.type == "optimizer_step" for call in way.replay.calls)
+        for part in way.parts.parts if way.parts is not None else ():
+            yield from captured_training(part)
+
+
+class Swallowing:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        return kind is ZeroDivisionError
+
+
+def test_what_a_with_may_leave_unbound_is_bound_as_it_was():
+    def f(x, k):
+        y = x * 3
+        with Swallowing():
+            y = x / x.sum() * (1 / k)
+            z = y + 1
+        return y.sum().item(), z.sum().item() if k else 0
+
+    compiled = tl.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for k in (1, 2, 0, 1, 0, 0):
+            assert compiled(tl.ones(3), k) == f(tl.ones(3), k)
+
+
+def test_a_part_of_few_operations_runs_eagerly():
+    def f(x):
+        y = x * 2
+        n = float(y.sum())
+        z = y.sin() + y.cos() * y.exp() - n
+        return z * y
+
+    compiled = tl.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(3):
+            assert compiled(tl.ones(3)).tolist() == f(tl.ones(3)).tolist()
+    assert [part._may_replay() for part in compiled._entries[0].parts.parts] == [False, True]

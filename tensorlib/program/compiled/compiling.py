@@ -60,6 +60,8 @@ GIL_IS_ON = getattr(sys, "_is_gil_enabled", lambda: True)
 MOST_TRACES = 16         # cached traces of a function; calls of further kinds run eagerly
 MOST_REFUSED = 3         # kinds of calls that could not be replayed whole, before no more are tried
 MOST_FAILURES = 3        # failed captures of a part of a function, before no more are tried
+LEAST_CALLS = 3          # of a part, which costs more as a replay if it has fewer
+UNCHANGED_BY_REPLAY = "optimizer_step", "set_grad"       # calls that a replay does no faster
 MOST_CHANGES = 3         # captures in a row that were dropped, as the call changed what it had read
 
 
@@ -199,6 +201,8 @@ class Compiled(Dispatcher):
             for hit in recorder.reads.hits:
                 hit.counts = True                # replays of it are counted from now on
             self._changes = 0
+            self._eager = self._quiet and sum(
+                call.type not in UNCHANGED_BY_REPLAY for call in recorder.block.ops) < LEAST_CALLS
             return way
         except (Unplanned, CaptureError, ProgramError) as error:
             recorder.reads.forget()

@@ -54,8 +54,7 @@ cdef class Links:
     backward part is computed from. passed: for each result that is an input its index, else -1.
     several: the sources that are used several times. ages: for each source that is a leaf how many
     operations come before its first use, else -1; [] where that does not matter. outdone: most
-    calls had to be repeated with a graph, or a backward part has no machine, so that eager calls
-    cost less.
+    calls had to be repeated, or a backward part has no machine, so that eager calls cost less.
     """
 
     cdef Py_ssize_t n_outputs, n_made, runs, done_again
@@ -255,7 +254,7 @@ def gradients(Node node, g):
     cdef list tensors, values
     cdef dict before = {}
     cdef tuple wanted = wanted_inputs(node)
-    cdef bint in_part = not all(wanted) or any([x is None for x in grads])
+    cdef bint in_part = False in wanted or any([x is None for x in grads])
     error = refusal(node, kept, grads, kept.places_before(node), wanted)
     if error is not None:
         raise error
@@ -275,7 +274,8 @@ def gradients(Node node, g):
     else:
         kept.left = None
     if not is_retained(node):
-        kept.over = kept.over | kept.replay.asked(grads, wanted)
+        kept.over = kept.over | (
+            kept.replay.asked(grads, wanted) if in_part else kept.replay.on_any_way)
     values = kept.values(tensors)
     if mode().grad:                              # the node could not be expanded (`expand_below`)
         return differentiated(node, kept, grads, before)

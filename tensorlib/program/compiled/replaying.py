@@ -195,12 +195,14 @@ class Differentiable(Replay):
     def pullback_for(self, grads: list[Tensor | None], before: Collection[int],
                      wanted: tuple[bool, ...]) -> "Pullback":
         """The backward part for the roots that have a gradient and the wanted sources."""
-        are_given = tuple([g is not None for g in grads])
         if not self.in_parts:
             wanted = (True,) * len(wanted)
-        if before or not all(are_given) or not all(wanted):
-            return self.pullback(are_given, tuple(before), wanted)
-        return self.whole_pullback
+        is_whole = not before and False not in wanted
+        for g in grads:                    # `None in grads` would compare tensors
+            is_whole = is_whole and g is not None
+        if is_whole:
+            return self.whole_pullback
+        return self.pullback(tuple([g is not None for g in grads]), tuple(before), wanted)
 
     def asked(self, grads: list[Tensor | None], wanted: tuple[bool, ...]) -> int:
         """The bits of the nodes of the eager graph on paths from results whose gradients arrived to
