@@ -5,6 +5,7 @@ import pytest
 from cases import each
 
 import tensorlib as tl
+from tensorlib._core.products import sparse
 from tensorlib.testing import assert_close
 
 RNG = np.random.default_rng(1)
@@ -189,3 +190,31 @@ def test_sparse_tensors_of_no_entries_and_of_diagonals():
         assert found.to_dense().equal(tl.zeros(3, 4).double())
     found = tl.sparse.spdiags(tl.arange(1.0, 9).reshape(2, 4), tl.tensor([0, -1]), (3, 4))
     assert found.to_dense().tolist() == [[1, 0, 0, 0], [5, 2, 0, 0], [0, 6, 3, 0]]
+
+
+@each("shape, count", [((6, 5, 4), 12), ((40, 30, 50), 300), ((20, 7, 100_000), 60), ((3, 2, 4), 0)])
+def test_products_of_two_sparse_matrices(shape, count):
+    m, k, n = shape
+    rng = np.random.default_rng(count)
+    factors = []
+    for sizes in ((m, k), (k, n)):
+        places = np.stack([rng.integers(0, size, count) for size in sizes])
+        factors.append(tl.sparse_coo_tensor(places, rng.uniform(-1, 1, count), sizes))
+    a, b = factors
+    wanted = a.to_dense() @ b.to_dense()
+    found = a @ b
+    assert found.is_coalesced()
+    places = found.indices()[0] * n + found.indices()[1]
+    assert bool((places[1:] > places[:-1]).all())
+    for product in (found, a.to_sparse_csr() @ b.to_sparse_csc()):
+        assert_close(product.to_dense(), wanted)
+
+
+def test_meetings_refuse_positions_outside():
+    inside, outside = tl.tensor([[0, 1], [1, 0]]), tl.tensor([[0, 1], [1, 2]])
+    for a, b in ((outside, inside), (inside, outside)):
+        with pytest.raises(IndexError, match="outside of"):
+            sparse.meetings(a, b, 2, 2, 2)
+    for a, b in ((inside.int(), inside), (inside, inside[0])):
+        with pytest.raises(RuntimeError, match="meetings"):
+            sparse.meetings(a, b, 2, 2, 2)
