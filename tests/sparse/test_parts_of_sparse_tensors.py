@@ -192,7 +192,8 @@ def test_sparse_tensors_of_no_entries_and_of_diagonals():
     assert found.to_dense().tolist() == [[1, 0, 0, 0], [5, 2, 0, 0], [0, 6, 3, 0]]
 
 
-@each("shape, count", [((6, 5, 4), 12), ((40, 30, 50), 300), ((20, 7, 100_000), 60), ((3, 2, 4), 0)])
+@each("shape, count", [((6, 5, 4), 12), ((40, 30, 50), 300), ((20, 7, 100_000), 60),
+                       ((3, 2, 4), 0)])
 def test_products_of_two_sparse_matrices(shape, count):
     m, k, n = shape
     rng = np.random.default_rng(count)
