@@ -71,25 +71,28 @@ cdef inline void fetch(const volatile int64_t* places, Py_ssize_t i, Py_ssize_t 
 
 cdef inline void add_numbers(Entries* of, const floating* values, const floating* x,
                              floating* y) noexcept nogil:
-    """The same of a vector x, with the sum of a row in a register"""
+    """The same of a vector x, with the sum of a row in two registers: each waits for itself"""
     cdef Py_ssize_t e = 0
     cdef const volatile int64_t* rows = of.rows
     cdef const volatile int64_t* columns = of.columns
     cdef int64_t row, column
-    cdef floating total
+    cdef floating total, other
     while e < of.count:
-        row = rows[e]
-        total = y[row] if 0 <= row < of.n else 0
+        row, other = rows[e], 0
+        if not 0 <= row < of.n:
+            of.refused = 1
+            return
+        total = y[row]
         while True:
             column = columns[e]
-            if not (0 <= row < of.n and 0 <= column < of.m):
+            if not 0 <= column < of.m:
                 of.refused = 1
                 return
-            total += values[e] * x[column]
+            total, other = other, total + values[e] * x[column]
             e += 1
             if e == of.count or rows[e] != row:
                 break
-        y[row] = total
+        y[row] = total + other
 
 
 cdef void add_entries(Entries* of, const floating* values, const floating* x,

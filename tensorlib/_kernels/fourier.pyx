@@ -11,43 +11,25 @@ from tensorlib._kernels import COMPLEX, rows_for
 
 cdef extern from * nogil:
     """
+    #include "fourier_plan.h"
     #define INTEGER int
+    #define LANES (LINE / 8)
     #define REAL float
     #define NAME(x) x##_single
-    #define WIDE 0
-    #define EVEN 0, 2, 8, 10, 4, 6, 12, 14
-    #define ODD 1, 3, 9, 11, 5, 7, 13, 15
-    #define LOWER 0, 8, 1, 9, 4, 12, 5, 13
-    #define UPPER 2, 10, 3, 11, 6, 14, 7, 15
-    #define ORDER 0, 1, 4, 5, 2, 3, 6, 7
-    #define REVERSE 7, 6, 5, 4, 3, 2, 1, 0
     #include "fourier.h"
     #include "fourier_rows.h"
     #undef INTEGER
     #undef REAL
     #undef NAME
-    #undef WIDE
-    #undef EVEN
-    #undef ODD
-    #undef LOWER
-    #undef UPPER
-    #undef ORDER
-    #undef REVERSE
     #define INTEGER long long
+    #define LANES (LINE / 16)
     #define REAL double
     #define NAME(x) x##_double
-    #define WIDE 1
-    #define EVEN 0, 4, 2, 6
-    #define ODD 1, 5, 3, 7
-    #define LOWER 0, 4, 2, 6
-    #define UPPER 1, 5, 3, 7
-    #define ORDER 0, 2, 1, 3
-    #define REVERSE 3, 2, 1, 0
     #include "fourier.h"
     #include "fourier_rows.h"
     """
-    const int[8] slot_single
-    const int[4] slot_double
+    const int* slot_single
+    const int* slot_double
     void transform_single(const Job* job, Py_ssize_t count, char* room)
     void transform_double(const Job* job, Py_ssize_t count, char* room)
     void part_single(const Job* job, Place source, Place target, int part, Py_ssize_t begin,
@@ -181,7 +163,7 @@ cdef void fill(Plan* plan, char* memory, const int* slot, floating kind) noexcep
         for i in range(turns_count(plan, kind)):
             k = i if plan.fine == 0 or i < plan.fine else (i - plan.fine) * plan.fine
             for l in range(lanes):
-                column = group * lanes + l
+                column = l % plan.second.n if plan.striped else group * lanes + l
                 look_up(&circle, 2 * (k * column % n), at + slot[l], &sine)
                 at[lanes + slot[l]] = -sine
             at += 2 * lanes
@@ -191,6 +173,14 @@ cdef void fill(Plan* plan, char* memory, const int* slot, floating kind) noexcep
     at += 2 * (n // 2 + 1) + lanes
     at = fill_passes(&plan.first, &circle, at)
     fill_passes(&plan.second, &circle, at)
+
+
+cdef Py_ssize_t lanes_single() noexcept nogil:
+    return LINE // 2 // sizeof(float)
+
+
+cdef Py_ssize_t lanes_double() noexcept nogil:
+    return LINE // 2 // sizeof(double)
 
 
 cdef Py_ssize_t plan_size_single(Plan* plan) noexcept nogil:
@@ -212,6 +202,7 @@ cdef void fill_double(Plan* plan, char* memory) noexcept nogil:
 def table():
     """(name, input dtypes, output dtype, address) of every function"""
     return rows_for(COMPLEX, [
+        ("lanes", <size_t>&lanes_single, <size_t>&lanes_double),
         ("plan_size", <size_t>&plan_size_single, <size_t>&plan_size_double),
         ("fill", <size_t>&fill_single, <size_t>&fill_double),
         ("points_size", <size_t>&points_size_single, <size_t>&points_size_double),

@@ -6,7 +6,13 @@
 #define FOURIER_PLAN
 #include <stddef.h>
 
-#define LINE 64                         /* bytes of a point of all lanes */
+#ifdef __AVX512F__
+#define LINE 128                        /* bytes of a point of all lanes */
+#define MOST_POINTS 16                  /* the largest factor: so many points are in registers */
+#else
+#define LINE 64
+#define MOST_POINTS 13
+#endif
 #define MOST_FACTORS 32
 #define MOST_ODD 13
 
@@ -21,11 +27,15 @@ typedef struct {
 /* A transform of n points: of all at once where second.n is 1; or first of each column of a table
    of first.n by second.n points, and then, turned by `turns`, of each of its rows. For each group
    of columns these are a point for each row, or where `fine` is not 0, for so many rows, and then
-   for every fine-th one: in a long transform it takes less to multiply than to read. */
+   for every fine-th one: in a long transform it takes less to multiply than to read.
+
+   Where `striped` is not 0, the columns are so few that the lanes have all of them, of one table or
+   of several ones: they are 2 or more, and a power of two. */
 typedef struct {
     ptrdiff_t n;
     Passes first, second;
     ptrdiff_t fine;
+    int striped;
     const void* turns;
     const void* angles;                 /* cosines of pi k / n for k to n / 2, then the sines */
 } Plan;
@@ -35,7 +45,7 @@ typedef struct {
 typedef struct {
     char* at;
     ptrdiff_t point, lane, part;
-    int turned;                         /* the parts change places */
+    int turned;                         /* the imaginary parts have the other sign */
 } Place;
 
 /* Transforms of rows, which are the lanes of the places. Of `n` real numbers the plan takes n / 2

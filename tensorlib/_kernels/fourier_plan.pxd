@@ -2,7 +2,7 @@
 
 cdef extern from "fourier_plan.h" nogil:
     enum:
-        LINE, MOST_FACTORS
+        LINE, MOST_FACTORS, MOST_POINTS
         COMPLEX_TO_COMPLEX, REAL_TO_HALF, HALF_TO_REAL
 
     ctypedef struct Passes:
@@ -15,6 +15,7 @@ cdef extern from "fourier_plan.h" nogil:
         Py_ssize_t n
         Passes first, second
         Py_ssize_t fine
+        bint striped
         const void* turns
         const void* angles
 

@@ -5,7 +5,7 @@ import numpy as np
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.results import result_type
 from tensorlib._core.interpreters.foreign import as_proxy, proxied
-from tensorlib._core.products import small_matrices
+from tensorlib._core.products import elimination, small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
@@ -36,6 +36,8 @@ def linalg_det(A: Tensor):
     """
     require_square("linalg.det", A)
     found = small_matrices.determinant(A)
+    if found is None:
+        found = elimination.determinants(A)
     return tensors(lapack.det(A))[0] if found is None else found
 
 

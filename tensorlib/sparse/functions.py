@@ -5,11 +5,11 @@ from typing import Any
 
 from tensorlib import (
     Tensor, arange, cat, full, int64, is_grad_enabled, promote_types,
-    repeat_interleave, searchsorted, zeros,
+    zeros,
 )
-from tensorlib._core.products.sparse import merged_places
-from tensorlib.ops import registry
+from tensorlib._core.products.sparse import meetings, merged_places
 from tensorlib.ops.late import name_of, operations
+from tensorlib.ops.products.sparse import sparse_product
 from tensorlib.sparse.compressed import CompressedTensor, on_entries
 from tensorlib.sparse.dispatch import does, refuse, require_sparse
 from tensorlib.sparse.tensor import SparseTensor
@@ -24,23 +24,18 @@ def product(a: SparseTensor, x: Tensor) -> Tensor:
     rows, columns = a._indices_
     values = a._values_
     if values.dtype.name in FLOATS and x.dtype == values.dtype:
-        return registry["sparse_product"].function(values, x, rows, columns, a.shape[0])
+        return sparse_product(values, x, rows, columns, a.shape[0])
     terms = values.unsqueeze(1) * x.index_select(0, columns)
     return terms.new_zeros((a.shape[0], x.shape[1])).index_add(0, rows, terms)
 
 
 def between_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     """The product of two sparse matrices: each entry of `a` meets a row of `b`."""
-    b = b.coalesce()
-    rows, columns = a._indices_
-    begins = searchsorted(b._indices_[0].contiguous(), arange(b.shape[0] + 1))
-    counts = (begins[1:] - begins[:-1])[columns]
-    entries = repeat_interleave(arange(a._nnz()), counts)
-    ends = counts.cumsum(0)
-    places = begins[columns[entries]] + arange(entries.shape[0]) - (ends - counts)[entries]
-    values = a._values_[entries] * b._values_[places]
-    indices = cat([rows[entries].unsqueeze(0), b._indices_[1][places].unsqueeze(0)])
-    return SparseTensor.of(indices, values, (a.shape[0], b.shape[1])).coalesce()
+    a, b = a.coalesce(), b.coalesce()
+    indices, entries, places, targets = meetings(a._indices_, b._indices_, *a.shape, b.shape[1])
+    terms = a._values_[entries] * b._values_[places]
+    values = terms.new_zeros(indices.shape[1:]).index_add(0, targets, terms)
+    return SparseTensor.of(indices.contiguous(), values, (a.shape[0], b.shape[1]), True)
 
 
 @does(operations.matmul, operations.mm, operations.mv)

@@ -92,3 +92,18 @@ def test_what_log_determinants_refuse():
                   (lu.mT, pivots), (lu.cfloat(), pivots)):
         with pytest.raises(ValueError, match="linalg.slogdet"):
             elimination.log_determinants(*given)
+
+
+@each("n", [20, 100])
+def test_determinants_keep_their_exponents_apart(n):
+    a = drawn(3, n, n)
+    a[1] *= np.where(np.arange(n) < n // 2, 1e-30, 1e30)[:, None]     # no product of halves fits
+    a[2, 3] = 0
+    found = tl.linalg.det(tl.tensor(a)).numpy()
+    sign, size = np.linalg.slogdet(a[:2])
+    np.testing.assert_allclose(found[:2], sign * np.exp(size), rtol=1e-9)
+    assert found[2] == 0
+    assert tl.linalg.det(tl.ones(0, n, n)).shape == (0,)
+    x = tl.tensor(a[0], requires_grad=True)
+    tl.linalg.det(x).backward()
+    np.testing.assert_allclose(x.grad.numpy(), found[0] * np.linalg.inv(a[0]).T, rtol=1e-8)

@@ -5,6 +5,7 @@ import pytest
 from cases import each
 
 import tensorlib as tl
+from tensorlib._core.products import sparse
 from tensorlib.testing import assert_close
 
 RNG = np.random.default_rng(1)
@@ -212,3 +213,32 @@ def test_dense_tensors_say_that_they_have_no_positions():
             getattr(x, name)()
     with pytest.raises(RuntimeError, match="to_sparse: sparse_dim must be from 1 to 2, got 0"):
         x.to_sparse(0)
+
+
+@each("shape, count", [((6, 5, 4), 12), ((40, 30, 50), 300), ((20, 7, 100_000), 60),
+                       ((3, 2, 4), 0)])
+def test_products_of_two_sparse_matrices(shape, count):
+    m, k, n = shape
+    rng = np.random.default_rng(count)
+    factors = []
+    for sizes in ((m, k), (k, n)):
+        places = np.stack([rng.integers(0, size, count) for size in sizes])
+        factors.append(tl.sparse_coo_tensor(places, rng.uniform(-1, 1, count), sizes))
+    a, b = factors
+    wanted = a.to_dense() @ b.to_dense()
+    found = a @ b
+    assert found.is_coalesced()
+    places = found.indices()[0] * n + found.indices()[1]
+    assert bool((places[1:] > places[:-1]).all())
+    for product in (found, a.to_sparse_csr() @ b.to_sparse_csc()):
+        assert_close(product.to_dense(), wanted)
+
+
+def test_meetings_refuse_positions_outside():
+    inside, outside = tl.tensor([[0, 1], [1, 0]]), tl.tensor([[0, 1], [1, 2]])
+    for a, b in ((outside, inside), (inside, outside)):
+        with pytest.raises(IndexError, match="outside of"):
+            sparse.meetings(a, b, 2, 2, 2)
+    for a, b in ((inside.int(), inside), (inside, inside[0])):
+        with pytest.raises(RuntimeError, match="meetings"):
+            sparse.meetings(a, b, 2, 2, 2)

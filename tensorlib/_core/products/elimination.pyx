@@ -6,7 +6,7 @@ threads share. Sums are cut into blocks whose bounds follow from the number of r
 the bits of an element depend neither on the threads nor on the other matrices of a batch.
 """
 
-from libc.math cimport NAN, fabs, log
+from libc.math cimport NAN, fabs, frexp, ldexp, log
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy
 
@@ -222,11 +222,11 @@ def factors(Tensor a not None):
 
 # ---- determinants --------------------------------------------------------------------------------
 
-ctypedef struct Logarithms:
+ctypedef struct Diagonals:
     const char* x            # L and U of matrices (n, n)
     const int32_t* pivots
-    char* sign
-    char* size
+    char* sign               # or determinants, where there are no logarithms
+    char* size               # their logarithms, or NULL
     Py_ssize_t n
     int dtype
 
@@ -245,22 +245,52 @@ cdef void log_determinant(const floating* x, const int32_t* pivots, Py_ssize_t n
     size[0] = <floating>total
 
 
-cdef void find_logarithms(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Logarithms* f = <Logarithms*>context
+cdef inline floating determinant(const floating* x, const int32_t* pivots,
+                                 Py_ssize_t n) noexcept nogil:
+    """A determinant, from L and U: a product in double whose exponent is kept apart."""
+    cdef Py_ssize_t i
+    cdef double total = 1
+    cdef int exponent = 0, more
+    for i in range(n):
+        total = frexp(total * x[i * (n + 1)], &more)
+        exponent += more
+        if pivots[i] != i + 1:
+            total = -total
+    return <floating>ldexp(total, exponent)
+
+
+cdef void run_diagonals(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Diagonals* f = <Diagonals*>context
     cdef Py_ssize_t i, n = f.n
+    cdef const float* single = <const float*>f.x
+    cdef const double* double_ = <const double*>f.x
     for i in range(begin, end):
-        if f.dtype == FLOAT32:
-            log_determinant(<const float*>f.x + i * n * n, f.pivots + i * n, n,
-                            <float*>f.sign + i, <float*>f.size + i)
+        if f.dtype == FLOAT32 and f.size == NULL:
+            (<float*>f.sign)[i] = determinant(single + i * n * n, f.pivots + i * n, n)
+        elif f.dtype == FLOAT32:
+            log_determinant(single + i * n * n, f.pivots + i * n, n, <float*>f.sign + i,
+                            <float*>f.size + i)
+        elif f.size == NULL:
+            (<double*>f.sign)[i] = determinant(double_ + i * n * n, f.pivots + i * n, n)
         else:
-            log_determinant(<const double*>f.x + i * n * n, f.pivots + i * n, n,
-                            <double*>f.sign + i, <double*>f.size + i)
+            log_determinant(double_ + i * n * n, f.pivots + i * n, n, <double*>f.sign + i,
+                            <double*>f.size + i)
+
+
+def determinants(Tensor a not None):
+    """The determinants of real matrices; None for complex ones."""
+    found = factors(a)
+    return None if found is None else of_diagonals(found[0], found[1], False)
 
 
 def log_determinants(Tensor a not None, Tensor pivots not None):
     """The signs and log-magnitudes of determinants, from L and U in one matrix and the pivots."""
-    cdef Logarithms f
-    cdef Tensor sign, size
+    return of_diagonals(a, pivots, True)
+
+
+cdef object of_diagonals(Tensor a, Tensor pivots, bint logarithms):
+    cdef Diagonals f
+    cdef Tensor sign, size = None
     cdef int d
     if not (takes(a) and a.packed and pivots.packed and pivots.type == INT32
             and pivots.ndim_ == a.ndim_ - 1):
@@ -270,9 +300,12 @@ def log_determinants(Tensor a not None, Tensor pivots not None):
             raise ValueError("linalg.slogdet: expected a pivot for each row")
     elements("linalg.slogdet", a)
     elements("linalg.slogdet", pivots)
-    sign, size = new_tensor(a.type, a.ndim_ - 2, a.dims), new_tensor(a.type, a.ndim_ - 2, a.dims)
+    sign = new_tensor(a.type, a.ndim_ - 2, a.dims)
+    if logarithms:
+        size = new_tensor(a.type, a.ndim_ - 2, a.dims)
     f.x, f.pivots, f.dtype = a.data_pointer, <const int32_t*>pivots.data_pointer, a.type
-    f.sign, f.size, f.n = sign.data_pointer, size.data_pointer, a.dims[a.ndim_ - 1]
-    share(find_logarithms, &f, f.sign, sign.numel_, 1 + RELEASE_GIL // (16 * (1 + f.n)),
+    f.sign, f.n = sign.data_pointer, a.dims[a.ndim_ - 1]
+    f.size = size.data_pointer if logarithms else NULL
+    share(run_diagonals, &f, f.sign, sign.numel_, 1 + RELEASE_GIL // (16 * (1 + f.n)),
           times(a.numel_, 16) < RELEASE_GIL)
-    return sign, size
+    return (sign, size) if logarithms else sign

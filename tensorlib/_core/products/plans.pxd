@@ -2,6 +2,7 @@ from tensorlib._kernels.fourier_plan cimport Job, Place, Plan
 
 
 ctypedef struct Functions:                       # of `_kernels/fourier.pyx`, for one dtype
+    Py_ssize_t (*lanes)() noexcept nogil         # rows of a vector
     Py_ssize_t (*plan_size)(Plan* plan) noexcept nogil
     void (*fill)(Plan* plan, char* memory) noexcept nogil
     Py_ssize_t (*points_size)(const Plan* plan) noexcept nogil
@@ -14,7 +15,8 @@ cdef class FourierPlan:
     cdef Plan plan
     cdef char* memory
     cdef readonly Py_ssize_t nbytes
+    cdef Py_ssize_t lanes
     cdef Functions* functions
 
 cdef bint has_plan(Py_ssize_t n)
-cdef FourierPlan plan_of(Py_ssize_t n, bint double_, bint few)
+cdef FourierPlan plan_of(Py_ssize_t n, bint double_, bint few, bint along)

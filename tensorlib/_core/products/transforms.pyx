@@ -27,7 +27,7 @@ from tensorlib._core.products.plans cimport FourierPlan, Functions, has_plan, pl
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed
 from tensorlib._kernels.fourier_plan cimport (
-    COMPLEX_TO_COMPLEX, HALF_TO_REAL, LINE, REAL_TO_HALF, Job, Plan,
+    COMPLEX_TO_COMPLEX, HALF_TO_REAL, REAL_TO_HALF, Job, Plan,
 )
 
 import numpy
@@ -239,7 +239,7 @@ cdef void gathered(Rows* r, const char* source, char* target, Py_ssize_t count,
 cdef void run_rows(Rows* r, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """Transforms the rows [begin, end), in the order of the other dims."""
     cdef bint side_by_side = r.step_in != r.size_in or r.step_out != r.size_out
-    cdef bint all_at_once = r.plan != NULL and r.plan.second.n == 1
+    cdef bint all_at_once = r.plan != NULL and (r.plan.second.n == 1 or r.plan.striped)
     cdef Py_ssize_t row = begin, rest, count, inner, source_row, target_row
     cdef const char* source
     cdef char* target
@@ -311,7 +311,7 @@ cdef int run_parted(Rows* r, const void* memory) except -1:
     cdef const char* source
     cdef char* target
     cdef size_t nbytes = r.functions.table_size(r.plan)
-    cdef Py_ssize_t lanes = LINE // (16 if r.double_ else 8)
+    cdef Py_ssize_t lanes = r.functions.lanes()
     cdef int d
     p.rows, p.table = r, take_scratch(nbytes)
     if p.table == NULL:
@@ -397,8 +397,15 @@ def transform(Tensor x not None, int dim, Py_ssize_t n, bint forward, double fac
         dims[d] = x.dims[d]
         if d != dim:
             count *= x.dims[d]
+    r.loop, r.data = loops[<int>which][r.double_], loop_data[<int>which][r.double_]
+    dims[dim] = r.n_whole
+    out = x if inside and not real else new_tensor(dtype, x.ndim_, dims)
+    r.size_in, r.size_out = ITEMSIZE[x.type], ITEMSIZE[dtype]
+    r.source, r.target = x.data_pointer, out.data_pointer
+    r.step_in, r.step_out = x.steps[dim] * r.size_in, out.steps[dim] * r.size_out
     halved = (real or not complex_in) and n % 2 == 0
-    plan = plan_of(n // 2 if halved else n, r.double_, count < FEW)
+    plan = plan_of(n // 2 if halved else n, r.double_, count < FEW,
+                   r.step_in == r.size_in and r.step_out == r.size_out)
     r.plan = NULL
     if plan is not None:
         r.plan, r.functions, r.turned = &plan.plan, plan.functions, False
@@ -406,14 +413,8 @@ def transform(Tensor x not None, int dim, Py_ssize_t n, bint forward, double fac
         r.job.kind = HALF_TO_REAL if real else COMPLEX_TO_COMPLEX if complex_in else REAL_TO_HALF
         r.job.source.part = r.job.target.part = 8 if r.double_ else 4
         r.job.source.turned = r.job.target.turned = False
-    r.loop, r.data = loops[<int>which][r.double_], loop_data[<int>which][r.double_]
     if r.plan == NULL and r.loop == NULL:
         raise NotImplementedError("transform: NumPy's loops were not found")
-    dims[dim] = r.n_whole
-    out = x if inside and not real else new_tensor(dtype, x.ndim_, dims)
-    r.size_in, r.size_out = ITEMSIZE[x.type], ITEMSIZE[dtype]
-    r.source, r.target = x.data_pointer, out.data_pointer
-    r.step_in, r.step_out = x.steps[dim] * r.size_in, out.steps[dim] * r.size_out
     r.factor, r.factor_double = <float>factor, factor
     r.ndim, r.failed = 0, False
     for d in range(x.ndim_):
@@ -421,7 +422,7 @@ def transform(Tensor x not None, int dim, Py_ssize_t n, bint forward, double fac
             add_dim(&r, x.dims[d], x.steps[d] * r.size_in, out.steps[d] * r.size_out)
     if count:
         r.count, r.unit = count, rows_together(n, count)
-        if count < FEW and n >= PARTED and r.plan != NULL:
+        if count < FEW and n >= PARTED and r.plan != NULL and not r.plan.striped:
             run_parted(&r, out.data_pointer)
         else:
             share(run_units, &r, out.data_pointer, (count + r.unit - 1) // r.unit, 1,
