@@ -67,7 +67,8 @@ cdef enum:
     # turned around; from so many places of all images on, as adding the products back is slower.
     MOST_TURNED = 1 << 18
     LEAST_TURNED = 768
-    MOST_TURNED_PAIRS = 1 << 21      # products of pairs take half as long
+    MOST_TURNED_PAIRS = 1 << 21      # products of pairs take half as long, or less
+    LEAST_TURNED_PAIRS = 256
     LEAST_INS = 8    # channels of such an input at least
     # Images with more places are not joined (joined_columns.pyx): direct windows, and products of
     # pairs for gradients of weights, are faster.
@@ -338,7 +339,8 @@ cdef Tensor put_back(Tensor grad, Tensor weight, tuple spatial, tuple options, b
             pass
         elif (not c.plain and (c.ins >= LEAST_INS or along)
                 and w.numel_ <= (MOST_TURNED_PAIRS if paired else MOST_TURNED)
-                and c.images * c.places >= LEAST_TURNED and turns_around(&c.window, w, along)):
+                and c.images * c.places >= (LEAST_TURNED_PAIRS if paired else LEAST_TURNED)
+                and turns_around(&c.window, w, along)):
             if paired:
                 g, w = grad, weight
             elif lanes:
