@@ -44,8 +44,8 @@ def differentiated_by(formula, backward, *kept, constants=0, takes_halves=False)
     but those in `kept`, which are there for its sake alone, then the operation's tensors, outputs
     and attributes that its parameters name. It returns a gradient for each tensor. Outputs that it
     does not name are not kept. constants: how many of the last tensors have no gradients, such as
-    numbers of classes. takes_halves: `backward` computes half types in float32 and rounds once; else
-    it gets float32 in their place.
+    numbers of classes. takes_halves: `backward` computes half types in float32 and rounds once;
+    else it gets float32 in their place.
     """
     def decorate(function):
         op = function.op
