@@ -67,13 +67,13 @@ NUMPY = Path(find_spec("numpy").origin).parent / "_core" / "include"
 # that take 1.6 times as long to compile. Of the other kernels lgamma took twice as long without
 # them, sums of columns 1.4 times, gradients of softmax 1.1 times and norms of layers 1.04; the rest
 # were not measured.
-COLD = {"arena", "as_products", "attached", "attention", "bags", "channels_last", "compiled",
-        "convert", "convolution", "cpu", "depthwise_lanes", "dlpack", "dtypes", "error_names",
-        "executor", "fill_upcalls", "foreign", "fusion", "generator", "gradients", "graph_reader",
-        "grid_sample", "group_norm", "hooks", "lapack", "levels", "mapping", "nested",
-        "node_properties", "on_meta", "op", "out_argument", "pickling", "plans", "pool", "profile",
-        "python_nodes", "rebasing", "rebuilt", "reinterpret", "settings", "signatures", "stack",
-        "transforms", "triangles"}
+COLD = {"arena", "as_products", "attached", "attention", "bags", "channels_last", "column_norm",
+        "compiled", "convert", "convolution", "cpu", "depthwise_lanes", "dlpack", "dtypes",
+        "error_names", "executor", "fill_upcalls", "foreign", "fusion", "generator", "gradients",
+        "graph_reader", "grid_sample", "group_norm", "hooks", "lapack", "levels", "mapping",
+        "nested", "node_properties", "on_meta", "op", "out_argument", "pickling", "plans", "pool",
+        "profile", "python_nodes", "rebasing", "rebuilt", "reinterpret", "settings", "signatures",
+        "stack", "transforms", "triangles"}
 WARM_LOOPS = ["-O2", "-ftree-vectorize"] + ["-fvect-cost-model=dynamic"] * LINUX
 LEAN = {"bessel", "binary", "bounds", "cast", "division", "exponential", "normal", "normalize",
         "panels", "trigonometric", "unary"}

@@ -343,11 +343,12 @@ cdef inline void join(double* sums, const Columns* all) noexcept nogil:
         before += rows
 
 
-cdef void settle(const floating* x, const floating* g, const floating* w, double* sums,
+cdef bint settle(const floating* x, const floating* g, const floating* w, double* sums,
                  floating* vectors, floating* var, double* dw, double* db,
                  const Columns* all) noexcept nogil:
     """vectors (VECTORS, n) := mean, scale * w, scale * mean(h) and scale^2 * mean(h * u), where
-    h = g * w; var, or dw and db, of which the gradients are added, if they are there"""
+    h = g * w; var, or dw and db, of which the gradients are added, if they are there. Returns
+    whether x is NULL although the sums are too rough without it."""
     cdef Py_ssize_t n = all.channels, c, i, r
     cdef double one = 1, center, spread, off, down, turn
     cdef double among = one / all.together, part = among / all.rows
@@ -366,6 +367,8 @@ cdef void settle(const floating* x, const floating* g, const floating* w, double
             sums[3 * n + i] += off * sums[2 * n + i]
         spread *= part
         if is_rough(spread, middle):
+            if x == NULL:
+                return True
             in_double(x + c, all.rows, n, all.together, True, &middle, &spread)
             for i in range(c, end if g != NULL else c):
                 sums[3 * n + i] = 0
@@ -383,6 +386,7 @@ cdef void settle(const floating* x, const floating* g, const floating* w, double
             vectors[i], vectors[n + i] = middle, scale * w[i]
             vectors[2 * n + i] = <floating>(down * part * scale)
             vectors[3 * n + i] = <floating>(turn * part * scale * scale * scale)
+    return False
 
 
 cdef void spread_columns(const floating* x, const floating* g, const floating* vectors,

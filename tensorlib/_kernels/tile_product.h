@@ -251,8 +251,8 @@ TILE_INLINE void tile_copy(const uint32_t* a, const Py_ssize_t* places, const Py
 }
 
 /* y := or += some tiles of windows @ the first 16 columns of a panel, or @ all 32 where it is
-   `wide`: up to four tiles, or two. Sums 2 and 3 are of the last two, or of the columns behind
-   the first 16. */
+   `wide`: up to four tiles, or two. Sums 2 and 3 are those of the last two, or of the columns
+   behind the first 16. */
 TILE_INLINE void tile_windows_block(const tile_row* x, int tiles, const tile_runs* runs,
                                     const uint32_t* p, float* y, Py_ssize_t y_row, int adds,
                                     const int wide) {

@@ -91,6 +91,14 @@ def test_columns_whose_sums_overflow_or_leave_nothing(x, spread, groups):
             tl.testing.assert_close(found.double(), right, rtol=1e-3, atol=5e-3)
 
 
+@each("dtype", [tl.bfloat16, tl.float16])
+@each("shape", [(2, 6, 5, 9), (1, 66, 7, 33)])
+def test_equal_elements_of_half_types_lie_nowhere_from_their_mean(shape, dtype):
+    x, ones, zeros = tl.full(shape, 1000.1).to(dtype), tl.ones(shape[1]), tl.zeros(shape[1])
+    assert not channel_norm(beside(x), ones, zeros, 1e-5).any()
+    assert not group_affine(beside(x), ones, zeros, 3, 1e-5).any()
+
+
 @pytest.mark.parametrize("arrange", [
     lambda x: x.transpose(1, 3).contiguous().transpose(1, 3),
     lambda x: tl.stack([x, x], -1)[..., 0],

@@ -156,8 +156,8 @@ def test_threads_convolve_to_the_same_bits():
     assert len(bits) == 1
 
 
-@pytest.mark.parametrize("twice", [False, True])
-def test_a_captured_training_step_has_the_bits_and_layouts_of_an_eager_one(twice):
+@pytest.mark.parametrize("twice, halves", [(False, False), (True, False), (False, True)])
+def test_a_captured_training_step_has_the_bits_and_layouts_of_an_eager_one(twice, halves):
     def model():
         tl.manual_seed(0)
         return tl.nn.Sequential(
@@ -168,7 +168,9 @@ def test_a_captured_training_step_has_the_bits_and_layouts_of_an_eager_one(twice
     def step(m, optimizer, x):
         optimizer.zero_grad()
         for _ in range(1 + twice):
-            (x + m(x)).square().mean().backward()
+            with tl.autocast("cpu", tl.bfloat16, enabled=halves):
+                loss = (x + m(x)).square().mean()
+            loss.backward()
         tl.nn.utils.clip_grad_norm_(m.parameters(), 1.0)
         optimizer.step()
 
@@ -198,6 +200,17 @@ def test_a_module_gives_its_weights_a_format_and_these_give_it_to_results():
     assert model(x.double()).is_contiguous() and model(x.double()).dtype is tl.float64
     with pytest.raises(RuntimeError, match="required rank 4"):
         tl.nn.Conv3d(1, 1, 2).to(memory_format=tl.channels_last)
+
+
+@each("function", [F.silu, F.gelu, F.hardswish, tl.sigmoid, lambda x: F.avg_pool2d(x, 2),
+                   lambda x: F.batch_norm(x, None, None, None, None, True)])
+def test_gradients_of_half_types_lie_as_what_they_are_gradients_of(function):
+    x, found = images(tl, (2, 4, 6, 8), "last").bfloat16().requires_grad_(), []
+    y = x * 2
+    y.register_hook(lambda g: found.append((g.dtype, g.stride())))
+    out = function(y)
+    out.backward(tl.ones_like(out))
+    assert found == [(tl.bfloat16, y.stride())] and lies_last(y.shape, y.stride())
 
 
 def test_gradients_grow_in_place_in_the_layout_of_their_leaf():

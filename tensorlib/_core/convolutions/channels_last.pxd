@@ -18,5 +18,6 @@ cdef inline bint are_lanes(Tensor a, Tensor b) noexcept:
 # The three passes, in the dtype in which they are computed. None where a contiguous copy of the
 # images is faster. Raise: MemoryError.
 cdef Tensor convolved_lanes(Convolution* c, Tensor input, Tensor weight, tuple sizes)
-cdef Tensor put_back_lanes(Convolution* c, Tensor grad, Tensor weight, tuple sizes)
+cdef Tensor put_back_lanes(Convolution* c, Tensor grad, Tensor weight, tuple sizes, bint paired,
+                           bint wide)
 cdef Tensor weight_of_lanes(Convolution* c, Tensor grad, Tensor input, tuple sizes)

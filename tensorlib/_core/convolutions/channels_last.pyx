@@ -21,7 +21,7 @@ from tensorlib._core.convolutions.image_lanes cimport Stacked, stacked_fits
 from tensorlib._core.convolutions.winograd cimport (
     ADJOINT, PRODUCT, Tiled, WinogradPass, winograd, winograd_fits,
 )
-from tensorlib._core.products.product cimport product
+from tensorlib._core.products.product cimport product, wide_product
 from tensorlib._core.tensor.lanes cimport lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, copy_into, laid, packed, zero
@@ -159,19 +159,22 @@ cdef bint lie_apart(const Window* w) noexcept:
     return True
 
 
-cdef Tensor windows_apart(Convolution* c, Tensor grad, Tensor weight, tuple sizes):
-    """The adjoint for the input of such windows: each is a row of a product, and just copied."""
+cdef Tensor windows_apart(Convolution* c, Tensor grad, Tensor weight, tuple sizes, int dtype,
+                          bint wide):
+    """The adjoint for the input of such windows: each is a row of a product, and just copied.
+    `wide`: in the dtype in which it is computed, else in `dtype`."""
     cdef const Window* w = &c.window
-    cdef Tensor rows, y = new_lanes(c.dtype, sizes)
+    cdef Tensor rows, places = as_places(laid(grad, dtype, True)), y
     cdef Py_ssize_t[8] dims = [c.images, w.out[0], w.kernel[0], w.out[1], w.kernel[1], w.out[2],
                                w.kernel[2], c.ins]
     cdef Py_ssize_t[8] steps
     cdef Py_ssize_t[8] from_steps
     cdef Py_ssize_t span = 1, row = c.elements * c.ins
     cdef int d
-    rows = with_sizes(packed(cast(weight, c.dtype)), (c.outs, c.ins, -1))
-    rows = product("convolution", as_places(laid(grad, c.dtype, True)),
-                   with_sizes(packed(exchanged(rows, 1, 2)), (c.outs, row)))
+    rows = with_sizes(packed(cast(weight, dtype)), (c.outs, c.ins, -1))
+    rows = with_sizes(packed(exchanged(rows, 1, 2)), (c.outs, row))
+    rows = (wide_product if wide else product)("convolution", places, rows)
+    y = new_lanes(rows.type, sizes)
     for d in range(7, -1, -1):
         steps[d] = span
         span *= dims[d]
@@ -186,13 +189,18 @@ cdef Tensor windows_apart(Convolution* c, Tensor grad, Tensor weight, tuple size
     return y
 
 
-cdef Tensor put_back_lanes(Convolution* c, Tensor grad, Tensor weight, tuple sizes):
-    """The adjoint for the input, as `convolved_lanes`."""
+cdef Tensor put_back_lanes(Convolution* c, Tensor grad, Tensor weight, tuple sizes, bint paired,
+                           bint wide):
+    """The adjoint for the input, as `convolved_lanes`. `paired`: of bfloat16, in pairs if at all;
+    then `wide` gives float32."""
     cdef Tensor g, w, y
     cdef Tiled tiled
     cdef bint shifts = shifts_lanes(c)
     if grad.numel_ == 0 or weight.numel_ == 0 or c.plane == 0:
         return None
+    if paired:
+        return windows_apart(c, grad, weight, sizes, grad.type, wide) if (
+            c.groups == 1 and lie_apart(&c.window)) else None
     if skips_places(c):
         w = cast(weight, c.dtype)
         if c.plain:
@@ -203,7 +211,7 @@ cdef Tensor put_back_lanes(Convolution* c, Tensor grad, Tensor weight, tuple siz
             laid(grad, c.dtype, True), w, (*sizes[:2], *grad.shape[2:]), False))
         return y
     if c.groups == 1 and lie_apart(&c.window):
-        return windows_apart(c, grad, weight, sizes)
+        return windows_apart(c, grad, weight, sizes, c.dtype, False)
     c.lanes = True
     if shifts or fits_tiles(c, ADJOINT, &tiled):
         g, y = laid(grad, c.dtype, True), new_lanes(c.dtype, sizes)

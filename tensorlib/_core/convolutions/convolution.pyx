@@ -67,7 +67,8 @@ cdef enum:
     # turned around; from so many places of all images on, as adding the products back is slower.
     MOST_TURNED = 1 << 18
     LEAST_TURNED = 768
-    MOST_TURNED_PAIRS = 1 << 21      # products of pairs take half as long
+    MOST_TURNED_PAIRS = 1 << 21      # products of pairs take half as long, or less
+    LEAST_TURNED_PAIRS = 256
     LEAST_INS = 8    # channels of such an input at least
     # Images with more places are not joined (joined_columns.pyx): direct windows, and products of
     # pairs for gradients of weights, are faster.
@@ -308,6 +309,7 @@ cdef Tensor put_back(Tensor grad, Tensor weight, tuple spatial, tuple options, b
     cdef Convolution c
     cdef Depthwise d
     cdef Joined j
+    cdef Tiled tiled
     cdef Tensor g, w, y
     cdef bint lanes = are_lanes(grad, weight), along, paired
     cdef tuple sizes = (grad.shape[0] if grad.ndim_ else 0,
@@ -320,13 +322,13 @@ cdef Tensor put_back(Tensor grad, Tensor weight, tuple spatial, tuple options, b
     if is_dense(&c, grad, weight):
         y = product_of_whole_gradient(grad, weight, sizes, wide)
         return laid(y, y.type, lanes)
-    y = put_back_lanes(&c, grad, weight, sizes) if lanes and not are_paired(
-        &c, grad, weight) else None
+    paired = are_paired(&c, grad, weight)
+    y = put_back_lanes(&c, grad, weight, sizes, paired, wide) if lanes else None
     if y is not None:
         return laid(y, c.dtype if wide else grad.type, True)
-    g, w = packed(cast(grad, c.dtype)), packed(cast(weight, c.dtype))
+    g = grad if paired else packed(cast(grad, c.dtype))
+    w = packed(cast(weight, c.dtype))
     y = new_of("convolution", c.dtype, sizes)
-    paired = are_paired(&c, grad, weight)
     if g.numel_ == 0 or w.numel_ == 0:
         zero(y)
     elif y.numel_:
@@ -338,23 +340,27 @@ cdef Tensor put_back(Tensor grad, Tensor weight, tuple spatial, tuple options, b
             pass
         elif (not c.plain and (c.ins >= LEAST_INS or along)
                 and w.numel_ <= (MOST_TURNED_PAIRS if paired else MOST_TURNED)
-                and c.images * c.places >= LEAST_TURNED and turns_around(&c.window, w, along)):
+                and c.images * c.places >= (LEAST_TURNED_PAIRS if paired else LEAST_TURNED)
+                and turns_around(&c.window, w, along)):
             if paired:
-                g, w = grad, weight
+                w = weight
             elif lanes:
                 g = laid(grad, c.dtype, True)
             y = convolved(g, around(w, c.groups), spatial, around_options(&c.window, options),
                           wide)
-        elif by_tiles(&c, ADJOINT):
-            pass
-        elif joined_fits(&j):
-            run_joined(&j)
-        elif paired:
+        elif paired and not joined_fits(&j) and not fits_tiles(&c, ADJOINT, &tiled):
             g, w = packed(grad), lying_along(weight, c.groups)
             c.paired, c.weight, c.g = c.ins, w.data_pointer, g.data_pointer
             run_parts(&c, c.images * c.groups)
         else:
-            run_parts(&c, c.images * c.groups)
+            g = packed(cast(g, c.dtype))
+            c.g = j.g = g.data_pointer
+            if by_tiles(&c, ADJOINT):
+                pass
+            elif joined_fits(&j):
+                run_joined(&j)
+            else:
+                run_parts(&c, c.images * c.groups)
     return laid(y, c.dtype if wide else grad.type, lanes)
 
 
@@ -368,7 +374,8 @@ cdef Tensor weight_of_pairs(const Convolution* c, Tensor grad, Tensor input, tup
     s.elements, s.plane, s.places = c.elements, c.plane, c.places
     if not shifted_fits(&s):
         return None
-    g, x = packed(grad), packed(input)
+    s.lanes = are_lanes(grad, input)
+    g, x = laid(grad, BFLOAT16, s.lanes), laid(input, BFLOAT16, s.lanes)
     y = new_of("convolution", BFLOAT16, sizes)
     s.x, s.g, s.weight = x.data_pointer, g.data_pointer, y.data_pointer
     return y if multiply_shifted(&s) else None

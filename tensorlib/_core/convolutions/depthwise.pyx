@@ -14,6 +14,7 @@ reverse: the gradient is padded with zeros, and the taps of a phase give that ph
 from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport FLOAT32
+from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.kernels cimport find_function
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
@@ -361,16 +362,23 @@ cdef void run_planes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 cdef bint all_finite(const char* x, Py_ssize_t n, int itemsize) noexcept nogil:
     """Whether no element is infinite or NaN, so that its products with padding are zero."""
-    cdef float part = 0
-    cdef double whole = 0
-    cdef Py_ssize_t i
     if itemsize == 4:
-        for i in range(n):
-            part += 0 * (<const float*>x)[i]
-    else:
-        for i in range(n):
-            whole += 0 * (<const double*>x)[i]
-    return part == 0 and whole == 0
+        return finite_run(<const float*>x, n)
+    return finite_run(<const double*>x, n)
+
+
+cdef inline bint finite_run(const floating* x, Py_ssize_t n) noexcept nogil:
+    cdef floating[8] parts       # one sum would wait for each addition: a tenth of the speed
+    cdef Py_ssize_t i, j, whole = n - n % 8
+    for j in range(8):
+        parts[j] = 0
+    for i in range(0, whole, 8):
+        for j in range(8):
+            parts[j] += 0 * x[i + j]
+    for i in range(whole, n):
+        parts[0] += 0 * x[i]
+    return ((parts[0] + parts[1]) + (parts[2] + parts[3])) + (
+        (parts[4] + parts[5]) + (parts[6] + parts[7])) == 0
 
 
 cdef void run_pass(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

@@ -7,6 +7,7 @@ ctypedef struct Shifted:
     Py_ssize_t images, groups, ins, outs, elements, plane, places
     const char* x                # (images, groups * ins, plane) of bfloat16
     const char* g                # (images, groups * outs, places)
+    bint lanes                   # or both with channels beside each other
     char* weight                 # (groups * outs, ins, elements) of bfloat16
     Py_ssize_t first, together   # images of which the planes are there
     Py_ssize_t area              # elements of a part of the planes of an image

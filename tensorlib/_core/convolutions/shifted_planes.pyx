@@ -12,14 +12,15 @@ times an infinity would be NaN, and is left to the columns.
 from libc.stdint cimport int16_t
 from libc.string cimport memcpy, memset
 
-from tensorlib._core.base.dtypes cimport FLOAT32
+from tensorlib._core.base.dtypes cimport BFLOAT16, FLOAT32
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport share
 from tensorlib._core.products.pair_products cimport (
-    PAIRED_WIDTH, multiply_paired_panel, pack_paired_panel, round_results,
+    PAIRED_WIDTH, mix_rows, multiply_paired_panel, pack_paired_panel, round_results,
 )
 from tensorlib._core.products.panel_products cimport turn
+from tensorlib._core.tiles.loops cimport find_transpose
 from tensorlib._kernels.windows cimport area, padded_side
 
 cdef enum:
@@ -66,7 +67,8 @@ cdef bint multiply_shifted(Shifted* s) except -1:
     try:
         while s.first < s.images and not s.failed and not s.infinite:
             share(fill_planes, s, s.weight, s.groups * s.ins, 1 + (1 << 16) // s.line, False)
-            share(pack_gradient, s, s.weight, s.groups * s.panels, 1, False)
+            share(mix_gradient if s.lanes else pack_gradient, s, s.weight, s.groups * s.panels, 1,
+                  False)
             if not s.infinite and not s.failed:
                 share(add_products, s, s.weight, work, 1, False)
             s.first += s.together
@@ -105,61 +107,74 @@ cdef inline Py_ssize_t tap_of(const Shifted* s, Py_ssize_t element) noexcept nog
 cdef void fill_planes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """The planes of channels [begin, end) of these images, with zeros around them, in parts"""
     cdef Shifted* s = <Shifted*>context
-    cdef const Window* w = &s.window
-    cdef Py_ssize_t channel, image, z, y, row, col, part, at, i
-    cdef Py_ssize_t images = min(s.together, s.images - s.first)
+    cdef Py_ssize_t channel = begin, count = end - begin if s.lanes else 1, i
     cdef int16_t* line
-    cdef int16_t worst
-    cdef const int16_t* x
-    for channel in range(begin, end):
+    cdef int16_t worst = 0
+    while channel < end:
         line = <int16_t*>s.planes + channel * s.line
-        memset(line, 0, s.line * 2)
-        for image in range(images):
-            x = <const int16_t*>s.x + ((s.first + image) * s.groups * s.ins + channel) * s.plane
-            for z in range(w.size[0]):
-                row = z + w.pad[0]
-                if row // w.stride[0] >= padded_side(w, 0):
-                    break
-                for y in range(w.size[1]):
-                    col = y + w.pad[1]
-                    if col // w.stride[1] >= padded_side(w, 1):
-                        break
-                    part = row % w.stride[0] * w.stride[1] + col % w.stride[1]
-                    at = (image * padded_side(w, 0) + row // w.stride[0]) * padded_side(w, 1)
-                    at = (at + col // w.stride[1]) * padded_side(w, 2)
-                    split_row(s, x + (z * w.size[1] + y) * w.size[2],
-                              line + part * w.stride[2] * s.together * s.area + at)
-        worst = 0
-        for i in range(s.line):
+        memset(line, 0, count * s.line * 2)
+        fill_channels(s, channel, count, line)
+        for i in range(count * s.line):
             worst = max(worst, <int16_t>(line[i] & 0x7FFF))
-        if worst >= INFINITE:
-            s.infinite = True
+        channel += count
+    if worst >= INFINITE:
+        s.infinite = True
 
 
-cdef inline void split_row(const Shifted* s, const int16_t* x, int16_t* y) noexcept nogil:
-    """A row by its elements modulo the stride, into parts that lie apart"""
+cdef inline void fill_channels(const Shifted* s, Py_ssize_t channel, Py_ssize_t count,
+                               int16_t* line) noexcept nogil:
+    """The planes of channels that lie beside each other, or of one, row by row of the images"""
+    cdef const Window* w = &s.window
+    cdef Py_ssize_t image, z, y, row, col, part, at, apart = s.groups * s.ins if s.lanes else 1
+    cdef const int16_t* x
+    for image in range(min(s.together, s.images - s.first)):
+        x = <const int16_t*>s.x + (s.first + image) * s.groups * s.ins * s.plane + channel * (
+            1 if s.lanes else s.plane)
+        for z in range(w.size[0]):
+            row = z + w.pad[0]
+            if row // w.stride[0] >= padded_side(w, 0):
+                break
+            for y in range(w.size[1]):
+                col = y + w.pad[1]
+                if col // w.stride[1] >= padded_side(w, 1):
+                    break
+                part = row % w.stride[0] * w.stride[1] + col % w.stride[1]
+                at = (image * padded_side(w, 0) + row // w.stride[0]) * padded_side(w, 1)
+                at = (at + col // w.stride[1]) * padded_side(w, 2)
+                split_row(s, x + (z * w.size[1] + y) * w.size[2] * apart,
+                          line + part * w.stride[2] * s.together * s.area + at, count)
+
+
+cdef inline void split_row(const Shifted* s, const int16_t* x, int16_t* y,
+                           Py_ssize_t channels) noexcept nogil:
+    """A row of so many channels by its elements modulo the stride, into parts that lie apart"""
     cdef const Window* w = &s.window
     cdef Py_ssize_t step = w.stride[2], side = padded_side(w, 2), rest, first, count
-    if step == 1:
-        memcpy(y + w.pad[2], x, max(<Py_ssize_t>0, min(w.size[2], side - w.pad[2])) * 2)
-        return
+    cdef Py_ssize_t apart = s.groups * s.ins if s.lanes else 1
     for rest in range(step):
         first = (rest + step - w.pad[2] % step) % step        # of the row, that goes there
         if first >= w.size[2]:
             continue
         count = min((w.size[2] - first + step - 1) // step, side - (first + w.pad[2]) // step)
-        if step == 2:                        # a constant step is vectorised
-            take_steps(x + first, y + (first + w.pad[2]) // step, count, 2)
-        else:
-            take_steps(x + first, y + (first + w.pad[2]) // step, count, step)
+        take_steps(s, x + first * apart, y + (first + w.pad[2]) // step, max(<Py_ssize_t>0, count),
+                   step, channels)
         y += s.together * s.area
 
 
-cdef inline void take_steps(const int16_t* x, int16_t* y, Py_ssize_t n,
-                            Py_ssize_t step) noexcept nogil:
+cdef inline void take_steps(const Shifted* s, const int16_t* x, int16_t* y, Py_ssize_t n,
+                            Py_ssize_t step, Py_ssize_t channels) noexcept nogil:
+    """y := every step-th of the elements of a row; channels become lines"""
     cdef Py_ssize_t i
-    for i in range(n):
-        y[i] = x[i * step]
+    if s.lanes:
+        find_transpose(BFLOAT16)(x, s.groups * s.ins * step * 2, y, s.line * 2, channels, n)
+    elif step == 1:
+        memcpy(y, x, n * 2)
+    elif step == 2:                          # a constant step is vectorised
+        for i in range(n):
+            y[i] = x[2 * i]
+    else:
+        for i in range(n):
+            y[i] = x[i * step]
 
 
 cdef void pack_gradient(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -191,6 +206,43 @@ cdef void pack_gradient(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
         pack_paired_panel(rows, 1, s.count + STEP, s.packed + part * s.count * PAIRED_WIDTH * 2,
                           s.count, outs)
     give_scratch(rows, nbytes)
+
+
+cdef void mix_gradient(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The same where channels lie beside each other: of each two places a row of pairs"""
+    cdef Shifted* s = <Shifted*>context
+    cdef const Window* w = &s.window
+    cdef Py_ssize_t part, outs, image, i, j, k, at, apart = s.groups * s.outs * 2
+    cdef size_t nbytes = s.count * sizeof(void*), panel = s.count * PAIRED_WIDTH * 2
+    cdef const char** rows = <const char**>take_scratch(nbytes)      # of all places
+    cdef char[PAIRED_WIDTH * 2] nothing
+    cdef const char* g
+    cdef char* to
+    if rows == NULL:
+        s.failed = True
+        return
+    memset(nothing, 0, sizeof(nothing))
+    for part in range(begin, end):
+        outs = part % s.panels * PAIRED_WIDTH
+        g = s.g + (part // s.panels * s.outs + outs) * 2 + s.first * s.places * apart
+        outs = min(<Py_ssize_t>PAIRED_WIDTH, s.outs - outs)
+        for i in range(s.count):
+            rows[i] = nothing
+        for image in range(min(s.together, s.images - s.first)):
+            for i in range(w.out[0]):
+                for j in range(w.out[1]):
+                    at = ((image * padded_side(w, 0) + i) * padded_side(w, 1) + j
+                          ) * padded_side(w, 2)
+                    for k in range(w.out[2]):
+                        rows[at + k] = g
+                        g += apart
+        to = s.packed + part * panel
+        if outs < PAIRED_WIDTH:
+            memset(to, 0, panel)
+        for i in range(0, s.count, 2):
+            mix_rows(rows[i], rows[i + 1], to, outs)
+            to += PAIRED_WIDTH * 4
+    give_scratch(<char*>rows, nbytes)
 
 
 cdef void add_products(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

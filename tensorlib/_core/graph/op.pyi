@@ -7,7 +7,7 @@ class Op:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def add_rule(
         self, argument: Any, function: Any, program: Any = None, constant: Any = None, spreads:
-        _bool = False, names: Any = None, conjugate: Any = None
+        _bool = False, names: Any = None, conjugate: Any = None, takes_halves: _bool = False
     ) -> None:
         """Registers how the gradient of `argument` (None: of all at once) is computed."""
     def add_tangent(self, function: Any, names: Any = None, linearity: _str = 'jvp') -> Any:

@@ -166,7 +166,7 @@ cdef class Op:
                 self.n_args, [(loop, tuple(range(self.n_args)))], (), boolean_inputs)
 
     def add_rule(self, str argument or None, function, program=None, constant=None,
-                 bint spreads=False, names=None, conjugate=None):
+                 bint spreads=False, names=None, conjugate=None, bint takes_halves=False):
         """Registers how the gradient of `argument` (None: of all at once) is computed.
 
         The parameters of `function` name what it needs, and so what is saved: `g`, an output, an
@@ -174,9 +174,10 @@ cdef class Op:
         itself; `names` are used in the place of its parameters. An element-wise formula comes with
         its tile `program`, or with the `constant` 0 or 1 that it is; `conjugate` makes the program
         for complex numbers. A rule that `spreads` repeats the gradient over the attribute `dim`:
-        the sweep does it without a call.
+        the sweep does it without a call. One that `takes_halves` computes them in float32 itself.
         """
         cdef Rule rule = self.make_rule(function, names, MAX_PARAMETERS)
+        rule.widens = rule.widens and not takes_halves
         self.kept_attributes |= {name for name in rule.names if name in self.attributes}
         rule.joint = argument is None
         rule.program, rule.conjugate = program, conjugate

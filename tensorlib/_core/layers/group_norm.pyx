@@ -2,22 +2,24 @@
 affine map of channels (scale and shift). Outside autograd.
 
 Tensors are (B, C, *) with vectors of C elements. Channels that lie beside each other, or have one
-element each, are columns of a matrix: of one of all examples, or for groups of one of each example.
-Other gradients are one kernel, which leaves those of the vectors by each example; they are summed
-here. Half types are computed in float32, planes of channels one by one in scratch memory.
+element each, are columns of a matrix: of one of all examples, or for groups of one of each example
+(`column_norm.pyx`). Other gradients are one kernel, which leaves those of the vectors by each
+example; they are summed here. Half types are computed in float32, planes of channels one by one in
+scratch memory.
 """
-
-from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT64, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, dtype_object,
 )
 from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
-from tensorlib._core.base.work cimport run_alone, share
+from tensorlib._core.base.work cimport share
+from tensorlib._core.layers.column_norm cimport (
+    are_columns, columns_backward, new_result, normal_columns,
+)
 from tensorlib._core.reduce.arrange cimport fold
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL, SUM
-from tensorlib._core.tensor.lanes cimport gives_lanes, lanes_of, lay_lanes
+from tensorlib._core.tensor.lanes cimport gives_lanes, lanes_of
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, laid, packed, zero
 from tensorlib._core.tiles.loops cimport cast_loop, find_cast
@@ -26,12 +28,7 @@ from tensorlib._core.interpreters.recording import UnsupportedDtype
 
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
-    MATRIX = 1 << 16     # elements in a piece of a matrix,
-    LEAF = 32            # whose rows are a multiple of this
-    SUMS = 4             # sums that a column has
-    VECTORS = 4
     CHANNEL = 1 << 17    # elements of one of half types that is widened by itself
-    SMALL = 512          # numbers of columns that need no memory of their own
 
 ctypedef struct Planes:
     Py_ssize_t channels, together, inner     # of an example, of a group; the elements of a channel
@@ -39,10 +36,6 @@ ctypedef struct Planes:
 
 ctypedef struct Sizes:
     Py_ssize_t outer, channels, inner
-    double eps
-
-ctypedef struct Columns:
-    Py_ssize_t rows, most, channels, together    # most: rows of a piece
     double eps
 
 ctypedef void (*forward_fn)(const char* x, const char* w, const char* b, char* y,
@@ -57,13 +50,6 @@ ctypedef void (*channels_fn)(const char* x, const char* w, const char* b, char* 
 ctypedef void (*channels_backward_fn)(const char* g, const char* x, const char* w, char* y,
                                       char* dw, char* db, const Sizes* sizes, Py_ssize_t begin,
                                       Py_ssize_t end) noexcept nogil
-ctypedef void (*columns_fn)(const char* x, const char* g, const char* w, char* y, double* sums,
-                            Py_ssize_t rows, Py_ssize_t n) noexcept nogil
-ctypedef void (*settle_fn)(const char* x, const char* g, const char* w, double* sums,
-                           char* vectors, char* var, double* dw, double* db,
-                           const Columns* columns) noexcept nogil
-ctypedef void (*spread_fn)(const char* x, const char* g, const char* vectors, const char* b,
-                           char* y, Py_ssize_t rows, Py_ssize_t n) noexcept nogil
 
 cdef enum Kind:
     GROUPS
@@ -78,14 +64,10 @@ find_pairs("grouped", ("groups", "groups_backward", "scaled", "scaled_backward")
 cdef enum Step:
     CHANNELS
     CHANNELS_BACKWARD
-    COLUMNS
-    SETTLE
-    SPREAD
     STEPS
 
 cdef void* steps[STEPS][2]
-find_pairs("normalize", ("channels", "channels_backward", "columns", "settle", "spread_columns"),
-           steps[0])
+find_pairs("normalize", ("channels", "channels_backward"), steps[0])
 
 ctypedef struct Work:
     void* loop
@@ -143,130 +125,6 @@ cdef int check_alike(str name, Tensor a, Tensor b) except -1:
     if not same_shape(a, b):
         raise RuntimeError(f"{name}: shapes differ: {tuple(a.shape)} and {tuple(b.shape)}")
     return 0
-
-
-# ---- columns -------------------------------------------------------------------------------------
-
-ctypedef struct Matrices:
-    bint flat                                # the affine map alone, without statistics
-    int wide                                 # 0: float32, 1: float64
-    Py_ssize_t count, pieces, itemsize
-    Columns columns
-    const char* g
-    const char* x
-    const char* w
-    const char* b
-    char* y
-    char* mean
-    char* var
-    char* vectors
-    double* sums
-    double* by_weight
-    double* by_bias
-
-
-cdef void run_pieces(Matrices* m, Py_ssize_t begin, Py_ssize_t end, bint last) noexcept nogil:
-    """Sums up pieces of rows, or in the last pass writes their results."""
-    cdef Py_ssize_t piece, matrix, row, rows, at, n = m.columns.channels
-    cdef const char* g = NULL
-    for piece in range(begin, end):
-        matrix, row = piece // m.pieces, piece % m.pieces * m.columns.most
-        rows = min(m.columns.most, m.columns.rows - row)
-        at = (matrix * m.columns.rows + row) * n * m.itemsize
-        if m.g != NULL:
-            g = m.g + at
-        if last:
-            (<spread_fn>steps[<int>SPREAD][m.wide])(
-                m.x + at, g, m.vectors + matrix * VECTORS * n * m.itemsize, m.b, m.y + at, rows, n)
-        else:
-            (<columns_fn>steps[<int>COLUMNS][m.wide])(
-                m.x + at, g, m.w, m.y + at if m.flat else NULL, m.sums + piece * SUMS * n, rows, n)
-
-
-cdef void run_sums(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    run_pieces(<Matrices*>context, begin, end, False)
-
-
-cdef void run_last(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    run_pieces(<Matrices*>context, begin, end, True)
-
-
-cdef void run_settle(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """What comes between the passes: matrix by matrix, so that gradients are added in order."""
-    cdef Matrices* m = <Matrices*>context
-    cdef Py_ssize_t matrix, i, n = m.columns.channels, size = m.columns.rows * n * m.itemsize
-    cdef double* sums = m.sums
-    for i in range(n if m.by_weight != NULL else 0):
-        m.by_weight[i] = m.by_bias[i] = 0
-    if m.flat:
-        for matrix in range(m.pieces):
-            for i in range(n):
-                m.by_bias[i] += sums[2 * n + i]
-                m.by_weight[i] += sums[3 * n + i]
-            sums += SUMS * n
-        return
-    for matrix in range(begin, end):
-        (<settle_fn>steps[<int>SETTLE][m.wide])(
-            m.x + matrix * size, NULL if m.g == NULL else m.g + matrix * size, m.w, sums,
-            m.vectors + matrix * VECTORS * n * m.itemsize, m.var, m.by_weight, m.by_bias,
-            &m.columns)
-        sums += m.pieces * SUMS * n
-    if m.mean != NULL:
-        memcpy(m.mean, m.vectors, n * m.itemsize)
-
-
-cdef int run_matrices(Matrices* m, Tensor x) except -1:
-    cdef Py_ssize_t n = m.columns.channels, pieces, room
-    cdef bint brief = x.numel_ < RELEASE_GIL
-    cdef double small[SMALL]
-    cdef Tensor large
-    m.columns.most = max(<Py_ssize_t>1, MATRIX // n // LEAF) * LEAF
-    m.pieces = (m.columns.rows + m.columns.most - 1) // m.columns.most
-    pieces = m.count * m.pieces
-    room = (pieces * SUMS + m.count * VECTORS) * n
-    m.sums = small
-    if room > SMALL:
-        large = new_tensor(FLOAT64, 1, &room)
-        m.sums = <double*>large.data_pointer
-    m.vectors = <char*>(m.sums + pieces * SUMS * n)
-    share(run_sums, m, m.y, pieces, 1, brief)
-    run_alone(run_settle, m, m.y, m.count)
-    if not m.flat:
-        share(run_last, m, m.y, pieces, 1, brief)
-    return 0
-
-
-cdef Tensor new_result(Tensor x, bint lanes):
-    """An uninitialised result for `x`, in its layout."""
-    cdef Tensor out = new_like(x, x.type)
-    if lanes:
-        lay_lanes(out)
-    return out
-
-
-cdef int begin_matrices(Matrices* m, Tensor x, Tensor w, Tensor y, Py_ssize_t count,
-                        Py_ssize_t groups, double eps) except -1:
-    m.flat, m.wide, m.itemsize = False, x.type != FLOAT32, 4 if x.type == FLOAT32 else 8
-    m.count, m.columns.channels = count, x.dims[1]
-    m.columns.rows = x.numel_ // (count * x.dims[1])
-    m.columns.together, m.columns.eps = x.dims[1] // groups, eps
-    m.g = m.b = NULL
-    m.mean = m.var = NULL
-    m.by_weight = m.by_bias = NULL
-    m.x, m.w, m.y = x.data_pointer, w.data_pointer, y.data_pointer
-
-
-cdef tuple columns_backward(bint flat, Tensor g, Tensor x, Tensor w, Py_ssize_t count,
-                            Py_ssize_t groups, double eps):
-    """The gradients of the input, the weight and the bias."""
-    cdef Matrices m
-    cdef Tensor out = new_result(x, lanes_of(x) > 0), by_weight = new_tensor(FLOAT64, 1, w.dims)
-    cdef Tensor by_bias = new_tensor(FLOAT64, 1, w.dims)
-    begin_matrices(&m, x, w, out, count, groups, eps)
-    m.flat, m.g = flat, g.data_pointer
-    m.by_weight, m.by_bias = <double*>by_weight.data_pointer, <double*>by_bias.data_pointer
-    run_matrices(&m, x)
-    return out, by_weight, by_bias
 
 
 # ---- batch norm ----------------------------------------------------------------------------------
@@ -333,10 +191,6 @@ cdef void run_channels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
         (<channels_fn>c.loop)(c.x, c.w, c.b, c.y, c.mean, c.var, &c.sizes, begin, end)
 
 
-cdef bint are_columns(Tensor x) noexcept:
-    return lanes_of(x) > 0 or x.numel_ == x.dims[0] * x.dims[1] and x.dims[1] > 1
-
-
 cdef int run_planes(Channels* c, bint back, Tensor x, double eps) except -1:
     cdef Py_ssize_t size = x.numel_ // x.dims[1]
     c.sizes.outer, c.sizes.channels, c.sizes.inner = x.dims[0], x.dims[1], size // x.dims[0]
@@ -354,10 +208,10 @@ cdef int run_planes(Channels* c, bint back, Tensor x, double eps) except -1:
 
 
 cdef Tensor planes_of(Tensor x, int dtype, bint lanes):
-    """As they are where channels are widened one by one, else in the dtype of the computation"""
+    """As they are where channels or pieces of rows are widened, else in the dtype of the
+    computation"""
     x = laid(x, x.type, lanes)
-    cdef bint widened = not are_columns(x) and x.numel_ <= CHANNEL * x.dims[1]
-    return x if widened else laid(x, dtype, lanes)
+    return x if are_columns(x) or x.numel_ <= CHANNEL * x.dims[1] else laid(x, dtype, lanes)
 
 
 def channel_norm(Tensor input, Tensor weight, Tensor bias, double eps, Tensor mean or None=None,
@@ -366,12 +220,11 @@ def channel_norm(Tensor input, Tensor weight, Tensor bias, double eps, Tensor me
 
     `mean` and `var` are written; they are contiguous, in the dtype in which this is computed.
     """
-    cdef Matrices m
     cdef Channels c
     cdef int dtype = check_vector("channel_norm", input, weight)
     cdef bint lanes = gives_lanes(input)
     cdef Tensor x = planes_of(input, dtype, lanes), w = packed(cast(weight, dtype))
-    cdef Tensor b = packed(cast(bias, dtype)), out = new_result(x, lanes)
+    cdef Tensor b = packed(cast(bias, dtype)), out
     check_alike("channel_norm", weight, bias)
     mean = new_like(w, dtype) if mean is None else mean
     var = new_like(w, dtype) if var is None else var
@@ -379,11 +232,11 @@ def channel_norm(Tensor input, Tensor weight, Tensor bias, double eps, Tensor me
         if (<Tensor>given).type != dtype or not (<Tensor>given).packed:
             raise RuntimeError("channel_norm: the statistics go into other tensors")
         check_alike("channel_norm", given, w)
-    if out.numel_ and are_columns(x):
-        begin_matrices(&m, x, w, out, 1, x.dims[1], eps)
-        m.b, m.mean, m.var = b.data_pointer, mean.data_pointer, var.data_pointer
-        run_matrices(&m, x)
-    elif out.numel_:
+    if x.numel_ and are_columns(x):
+        out = normal_columns(x, w, b, 1, x.dims[1], eps, mean, var)
+        return laid(out, input.type, lanes)
+    out = new_result(x, lanes)
+    if out.numel_:
         c.w, c.b, c.y = w.data_pointer, b.data_pointer, out.data_pointer
         c.mean, c.var = mean.data_pointer, var.data_pointer
         run_planes(&c, False, x, eps)
@@ -419,17 +272,14 @@ cdef Tensor forward(Work* work, int dtype, Tensor input, Tensor weight, Tensor b
                     bint scaled):
     """Runs a forward loop. scaled: it has no statistics, so that the places of channels-last images
     count as examples."""
-    cdef Matrices m
     cdef bint lanes = gives_lanes(input)
-    cdef Tensor x = laid(input, dtype, lanes)
+    cdef Tensor x = laid(input, input.type, lanes), out
     cdef Tensor w = packed(cast(weight, dtype)), b = packed(cast(bias, dtype))
-    cdef Tensor out = new_result(x, lanes)
     if lanes_of(x) and not scaled:
-        begin_matrices(&m, x, w, out, x.dims[0], x.dims[1] // work.planes.together,
-                       work.planes.eps)
-        m.b = b.data_pointer
-        run_matrices(&m, x)
-        return laid(out, input.type, lanes)
+        return normal_columns(x, w, b, x.dims[0], x.dims[1] // work.planes.together,
+                              work.planes.eps, None, None)
+    x = laid(x, dtype, lanes)
+    out = new_result(x, lanes)
     if lanes_of(x):
         work.planes.inner = 1
     if out.numel_:
@@ -442,15 +292,15 @@ cdef Tensor forward(Work* work, int dtype, Tensor input, Tensor weight, Tensor b
 cdef tuple backward(Work* work, int dtype, Tensor grad, Tensor input, Tensor weight, bint scaled):
     """The gradients of the input, the weight and the bias."""
     cdef bint lanes = gives_lanes(input)
-    cdef Tensor x = laid(input, dtype, lanes), w = packed(cast(weight, dtype))
-    cdef Tensor g = laid(grad, dtype, lanes), out, by_weight, by_bias
+    cdef Tensor x = laid(input, input.type, lanes), w = packed(cast(weight, dtype))
+    cdef Tensor g = laid(grad, x.type, lanes), out, by_weight, by_bias
     cdef Py_ssize_t groups = x.dims[1] // work.planes.together
     cdef int first = 0
     if x.numel_ and (are_columns(x) if scaled else lanes_of(x) > 0):
         out, by_weight, by_bias = columns_backward(scaled, g, x, w, 1 if scaled else x.dims[0],
                                                    groups, work.planes.eps)
-        return (laid(out, input.type, lanes), cast(by_weight, weight.type),
-                cast(by_bias, weight.type))
+        return out, cast(by_weight, weight.type), cast(by_bias, weight.type)
+    x, g = laid(x, dtype, lanes), laid(g, dtype, lanes)
     out = new_result(x, lanes)
     by_weight, by_bias = new_tensor(dtype, 2, x.dims), new_tensor(dtype, 2, x.dims)
     if out.numel_:

@@ -38,7 +38,7 @@ from tensorlib._core.tensor.tensor cimport (
     Tensor, alias, new_like, new_scalar, new_tensor, over_storage, requires_grad, same_shape,
     track_tensor,
 )
-from tensorlib._core.tiles.copies cimport cast, new_arranged_as, zero
+from tensorlib._core.tiles.copies cimport arranged_copy, new_arranged_as, zero
 from tensorlib._core.tiles.flat cimport run_loop
 from tensorlib._core.tiles.program cimport MAX_INPUTS, TileLoops
 from tensorlib._core.tiles.run cimport run_program
@@ -358,7 +358,8 @@ cdef object fit(object source, Op op, int i, object grad, bint recorded):
         if same and g.type == edge.dtype:
             return g
         if not recorded:
-            return cast(g if same else sum_to(op.name, g, edge.ndim, edge_dims(edge)), edge.dtype)
+            g = g if same else sum_to(op.name, g, edge.ndim, edge_dims(edge))
+            return g if g.type == edge.dtype else arranged_copy(g, edge.dtype)
     elif not is_tensor_like(grad):
         raise WrongGradient(
             f"backward: the gradient rule of {op.name} returned {type_name(grad)} for its "

@@ -3,7 +3,8 @@
 from inspect import signature
 from operator import itemgetter
 
-from tensorlib import func, zeros_like
+from tensorlib import bfloat16, float16, func, zeros_like
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd import is_grad_enabled
 
 
@@ -29,14 +30,22 @@ def gradients_of(formula, count=1):
     return gradients
 
 
-def differentiated_by(formula, backward, *kept, constants=0):
+def in_single(value):
+    """A tensor of a half type in float32; others unchanged."""
+    if isinstance(value, Tensor) and value.dtype in (bfloat16, float16):
+        return value.float()
+    return value
+
+
+def differentiated_by(formula, backward, *kept, constants=0, takes_halves=False):
     """Gives an operation the derivatives of `formula`, of its arguments, which gives its outputs.
 
     The sweep that nobody differentiates calls `backward` instead: with the gradients of the outputs
     but those in `kept`, which are there for its sake alone, then the operation's tensors, outputs
     and attributes that its parameters name. It returns a gradient for each tensor. Outputs that it
     does not name are not kept. constants: how many of the last tensors have no gradients, such as
-    numbers of classes.
+    numbers of classes. takes_halves: `backward` computes half types in float32 and rounds once;
+    else it gets float32 in their place.
     """
     def decorate(function):
         op = function.op
@@ -54,6 +63,8 @@ def differentiated_by(formula, backward, *kept, constants=0):
         def pull(g, *values):
             if direct and not is_grad_enabled():
                 return backward(g, *take(values))
+            if takes_halves:
+                g, values = in_single(g), tuple(map(in_single, values))
             tensors, outputs = values[:count], values[count:count + len(named)]
             attributes = values[count + len(named):]
             if len(op.outputs) == 1:                     # its gradient is no tuple
@@ -75,7 +86,7 @@ def differentiated_by(formula, backward, *kept, constants=0):
             return func.jvp(lambda *xs: formula(*xs, *tensors[moving:], *attributes),
                             tensors[:moving], tangents[:moving])[1]
 
-        op.add_rule(None, pull, names=("g", *names))
+        op.add_rule(None, pull, names=("g", *names), takes_halves=takes_halves)
         op.add_tangent(push, (*(f"d_{x}" for x in op.arguments), *op.arguments, *op.attributes))
         return stands_for(formula)(function)
     return decorate

@@ -82,7 +82,7 @@ def group_backward(grad: Tensor, input: Tensor, weight: Tensor, groups, eps):
     """The gradients of `group_affine` for its tensors, by one kernel."""
 
 
-@differentiated_by(group_formula, group_backward)
+@differentiated_by(group_formula, group_backward, takes_halves=True)
 @op(public=False, method=False, takes="floating", tolerance="reduction",
     reference=group_reference_in_order, samples=affine_samples, kernel=kernels.group_affine)
 def group_affine(input: Tensor, weight: Tensor, bias: Tensor, groups, eps):

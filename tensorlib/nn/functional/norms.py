@@ -363,7 +363,7 @@ def channel_norm_backward(grad: Tensor, input: Tensor, weight: Tensor, eps):
     """The gradients of `channel_norm` for its tensors, by one kernel."""
 
 
-@differentiated_by(channel_norm_formula, channel_norm_backward)
+@differentiated_by(channel_norm_formula, channel_norm_backward, takes_halves=True)
 @op(public=False, method=False, takes="floating", tolerance="reduction",
     reference=in_numpy(channel_norm_formula),
     samples=channel_samples("x", "w", "w", options=(0.1,)))
@@ -381,7 +381,7 @@ def channel_backward(grad: Tensor, input: Tensor, weight: Tensor):
     """The gradients of `channel_affine` for its tensors, by one kernel."""
 
 
-@differentiated_by(channel_formula, channel_backward)
+@differentiated_by(channel_formula, channel_backward, takes_halves=True)
 @op(public=False, method=False, takes="floating", tolerance="reduction",
     reference=channel_formula, samples=channel_samples("x", "w", "w"),
     kernel=grouped.channel_affine)

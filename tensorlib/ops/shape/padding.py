@@ -25,7 +25,7 @@ def margins(x, pad, mode="constant", value=None):
     return np.pad(x, pairs, MODES[mode])
 
 
-@op(public=False, method=False, kernel=kernels.framed,
+@op(public=False, method=False, kernel=kernels.framed, affine=True,
     reference=lambda x, pad, value: margins(x, pad, value=value),
     samples=given(((2, 3), (1, 2), 0), ((2, 3), (-1, 1, 0, 1), 1), ((3,), (-1, -1), 0)),
     complex=True)
