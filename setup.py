@@ -98,9 +98,6 @@ SMALL_IN_OLDEST = {"fourier", "ranks", "small_matrices"}
 # them of it, which saves 150 kB.
 UNWIDENED = {"bessel_jyk", "entries", "fused", "grid", "pooling", "pooling_lanes", "ranks",
              "resample", "scan", "small_matrices", "updates", "windows"}
-# Loops that few call, over functions that choose among long polynomials. Vectors compute all of
-# these for each element, which takes 250 kB more.
-RARE = {"bessel_jyk"}
 # Tiny calls spend their time in these; -O3 saves 1 to 3 of 100 instructions, as callgrind counts.
 HOT = {"elementwise", "flat", "getitem", "node", "operators", "product", "recording", "storage",
        "tensor"}
@@ -271,8 +268,6 @@ def optimization(source, level):
         return ["-O3"] if source.stem in HOT else WARM_LOOPS
     if not LINUX:     # Clang, which is the compiler elsewhere, has no such parameters
         return ["-O3"]
-    if source.stem in RARE:
-        return ["-O1"]
     if level == OLDEST:
         return ["-Os"] if source.stem in SMALL_IN_OLDEST else WARM_LOOPS
     if source.stem in UNCOPIED:
@@ -314,7 +309,7 @@ def settings():
              sorted(UNCONTRACTED), WARM_LOOPS, LEAN_LOOPS, sorted(LONE), LONE_LOOPS, OLDEST,
              sorted(UNCOPIED), LINK_FLAGS, TABLES,
              [each for each in LEVELS.items() if each not in ALL_LEVELS.items()],
-             NEEDED, sorted(UNWIDENED), sorted(RARE), QUICK,
+             NEEDED, sorted(UNWIDENED), QUICK,
              *map(os.environ.get, ("CC", "CFLAGS", "LDFLAGS"))]
     return "\n".join(map(str, parts))
 

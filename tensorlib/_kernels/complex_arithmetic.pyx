@@ -313,14 +313,17 @@ cdef void sgn_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := x / |x|, and 0 where x is 0"""
     cdef Py_ssize_t i, count, start = 0
     cdef floating[BLOCK] sizes
+    cdef floating[2 * BLOCK] of_parts
     cdef floating size, one = 1, zero = 0
     while start < n:
         count = min(n - start, <Py_ssize_t>BLOCK)
         abs_run(x, sizes, count)
-        for i in range(count):
-            size = one if sizes[i] == 0 else sizes[i]
-            y[2 * i] = zero if sizes[i] == 0 else x[2 * i] / size
-            y[2 * i + 1] = zero if sizes[i] == 0 else x[2 * i + 1] / size
+        for i in range(count):               # so that the quotients are vectorised
+            of_parts[2 * i] = sizes[i]
+            of_parts[2 * i + 1] = sizes[i]
+        for i in range(2 * count):
+            size = one if of_parts[i] == 0 else of_parts[i]
+            y[i] = zero if of_parts[i] == 0 else x[i] / size
         x += 2 * count
         y += 2 * count
         start += count

@@ -33,7 +33,7 @@ cdef inline bint pow_by_hand(const floating* a, floating e, floating* y, Py_ssiz
     cdef Py_ssize_t i
     cdef floating zero = 0, half = 0.5, one = 1, inf = infinity(e), root, first, lost
     if e == 1:
-        for i in range(start, stop):
+        for i in range(start, stop if a != y else start):
             y[i] = a[i]
     elif e == 2:
         for i in range(start, stop):

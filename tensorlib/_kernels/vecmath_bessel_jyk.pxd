@@ -11,9 +11,7 @@ Source: Abramowitz & Stegun, Handbook of Mathematical Functions (1964), 9.1, 9.2
 from tensorlib._kernels.vecmath cimport (
     infinity, magnitude, poly3, poly8, poly10, poly11, poly12, sqrt, with_sign)
 from tensorlib._kernels.vecmath_bessel cimport i0, i1
-from tensorlib._kernels.vecmath_exp cimport exp
 from tensorlib._kernels.vecmath_log cimport log
-from tensorlib._kernels.vecmath_trig cimport cos, cos_far, is_far, sin, sin_far
 
 
 cdef inline double j0_series(double z) noexcept nogil:
@@ -146,84 +144,66 @@ cdef inline double k1_far(double v) noexcept nogil:
         0.10334973775386523, 1.363151890371342)
 
 
-cdef inline double sine(double x) noexcept nogil:
-    return sin_far(x) if is_far(x) else sin(x)
-
-
-cdef inline double cosine(double x) noexcept nogil:
-    return cos_far(x) if is_far(x) else cos(x)
-
-
 cdef inline double wave(double x, double p, double q, double one, double other) noexcept nogil:
     """The sum of P and Q times sines and cosines of the angle, each times sqrt(2)."""
     return sqrt(0.3183098861837907 / x) * (p * one + 5.0 / x * q * other)
 
 
-cdef inline double first_j0(double a) noexcept nogil:
-    """J0 up to 5"""
-    return j0_series(0.25 * a * a) if a <= 1.5 else j0_near(0.08 * a * a - 1.0)
+# ---- up to 5 (K: 2), without branches ------------------------------------------------------------
+
+cdef inline double j0_inside(double x) noexcept nogil:
+    cdef double near = j0_near(0.08 * x * x - 1.0), series = j0_series(0.25 * x * x)
+    return series if magnitude(x) <= 1.5 else near
 
 
-cdef inline double j0(double x) noexcept nogil:
-    cdef double a = magnitude(x), v, s, c
-    if a <= 5:
-        return first_j0(a)
-    v, s, c = 50.0 / a / a - 1.0, sine(a), cosine(a)
+cdef inline double j1_inside(double x) noexcept nogil:
+    return x * j1_near(0.08 * x * x - 1.0)
+
+
+cdef inline double y0_inside(double x) noexcept nogil:
+    return 0.6366197723675814 * log(x) * j0_inside(x) + y0_near(0.08 * x * x - 1.0)
+
+
+cdef inline double y1_inside(double x) noexcept nogil:
+    cdef double v = 0.08 * x * x - 1.0
+    cdef double y = 0.6366197723675814 * (log(x) * x * j1_near(v) - 1.0 / x) + x * y1_near(v)
+    return -infinity(x) if x == 0 else y
+
+
+cdef inline double k0_inside(double x) noexcept nogil:
+    return k0_near(0.5 * x * x - 1.0) - log(0.5 * x) * i0(x, True)
+
+
+cdef inline double k1_inside(double x) noexcept nogil:
+    cdef double y = k1_near(0.5 * x * x - 1.0) / x + log(0.5 * x) * i1(x, True)
+    return infinity(x) if x == 0 else y
+
+
+# ---- from there on, given sin(|x|) and cos(|x|); for K exp(-x), or 1 where it is scaled ----------
+
+cdef inline double j0_outside(double x, double s, double c) noexcept nogil:
+    cdef double a = magnitude(x), v = 50.0 / a / a - 1.0
     return wave(a, p0(v), q0(v), c + s, c - s)
 
 
-cdef inline double j1(double x) noexcept nogil:
-    cdef double a = magnitude(x), v, s, c
-    if a <= 5:
-        return x * j1_near(0.08 * a * a - 1.0)
-    v, s, c = 50.0 / a / a - 1.0, sine(a), cosine(a)
-    s, c = s - c, s + c
-    return with_sign(1.0, x) * wave(a, p1(v), q1(v), s, c)
+cdef inline double j1_outside(double x, double s, double c) noexcept nogil:
+    cdef double a = magnitude(x), v = 50.0 / a / a - 1.0
+    return with_sign(1.0, x) * wave(a, p1(v), q1(v), s - c, s + c)
 
 
-cdef inline double y0(double x) noexcept nogil:
-    """-inf at 0, NaN below"""
-    cdef double v, s, c
-    if x <= 5:
-        return 0.6366197723675814 * log(x) * first_j0(x) + y0_near(0.08 * x * x - 1.0)
-    v, s, c = 50.0 / x / x - 1.0, sine(x), cosine(x)
+cdef inline double y0_outside(double x, double s, double c) noexcept nogil:
+    cdef double v = 50.0 / x / x - 1.0
     return wave(x, p0(v), q0(v), s - c, s + c)
 
 
-cdef inline double y1(double x) noexcept nogil:
-    """-inf at 0, NaN below"""
-    cdef double v, s, c
-    if x == 0:
-        return -infinity(x)
-    if x <= 5:
-        v = 0.08 * x * x - 1.0
-        return 0.6366197723675814 * (log(x) * x * j1_near(v) - 1.0 / x) + x * y1_near(v)
-    v, s, c = 50.0 / x / x - 1.0, sine(x), cosine(x)
+cdef inline double y1_outside(double x, double s, double c) noexcept nogil:
+    cdef double v = 50.0 / x / x - 1.0
     return wave(x, p1(v), q1(v), -s - c, s - c)
 
 
-cdef inline double k0(double x, bint scaled) noexcept nogil:
-    """K0(x), or exp(x) * K0(x): inf at 0, NaN below"""
-    cdef double near
-    if x <= 2:
-        near = k0_near(0.5 * x * x - 1.0) - log(0.5 * x) * i0(x, True)
-        return exp(x) * near if scaled else near
-    return (1.0 if scaled else exp(-x)) * k0_far(4.0 / x - 1.0) / sqrt(x)
+cdef inline double k0_outside(double x, double decay) noexcept nogil:
+    return decay * k0_far(4.0 / x - 1.0) / sqrt(x)
 
 
-cdef inline double k1(double x, bint scaled) noexcept nogil:
-    """K1(x), or exp(x) * K1(x): inf at 0, NaN below"""
-    cdef double near
-    if x == 0:
-        return infinity(x)
-    if x <= 2:
-        near = k1_near(0.5 * x * x - 1.0) / x + log(0.5 * x) * i1(x, True)
-        return exp(x) * near if scaled else near
-    return (1.0 if scaled else exp(-x)) * k1_far(4.0 / x - 1.0) / sqrt(x)
-
-
-cdef inline double spherical_j0(double x) noexcept nogil:
-    """sin(x) / x, 1 at 0 and 0 at infinity"""
-    if x == 0 or magnitude(x) == infinity(x):
-        return 1.0 if x == 0 else 0.0
-    return sine(x) / x
+cdef inline double k1_outside(double x, double decay) noexcept nogil:
+    return decay * k1_far(4.0 / x - 1.0) / sqrt(x)

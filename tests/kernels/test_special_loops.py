@@ -203,6 +203,20 @@ def test_bessel_functions_of_blocks_without_large_numbers_are_those_of_mixed_one
     np.testing.assert_array_equal(alone, mixed[:-2])
 
 
+@pytest.mark.parametrize("name", [
+    *("bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1".split()),
+    "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "spherical_bessel_j0"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_numbers_computed_in_groups_have_the_bits_that_they_have_alone(table, name, dtype):
+    run, rng = table[name, dtype, dtype], np.random.default_rng(5)
+    x = np.append(rng.uniform(-1, 12, 600), [
+        0, -0.0, 2, 5, np.nextafter(5, 6), 2**20, 2**20 + 3, 1e30, -1e30, np.inf, -np.inf, np.nan])
+    x = rng.permutation(x).astype(dtype)
+    alone = [run(x[i:i + 1])[0] for i in range(x.size)]
+    np.testing.assert_array_equal(run(x), alone)
+    np.testing.assert_array_equal(run.in_place(0, x), alone)
+
+
 def test_zeta_at_the_ends(table):
     s = np.array([1.0, np.inf, np.inf, np.nan, 2.0, 2.0, 2.0, 0.5, 700.0, 1e6])
     q = np.array([5.0, 5.0, np.inf, 1.0, np.inf, np.nan, 0.0, 5.0, 3.0, 1.0])

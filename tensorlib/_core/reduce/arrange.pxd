@@ -23,3 +23,5 @@ cdef inline bint fills(int ndim, const Py_ssize_t* dims, int n_reduced) noexcept
 cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduced,
                         const int* reduced, bint keepdim)
 cdef Tensor reducible(int kind, Tensor x, int computed)
+cdef void mark(Tensor x, int n_reduced, const int* reduced, bint* is_reduced) noexcept
+cdef void by_stride(Tensor x, int* order) noexcept

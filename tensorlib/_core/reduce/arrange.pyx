@@ -310,7 +310,7 @@ cdef Tensor reduced_last(Tensor x, int n_reduced, const int* reduced, Py_ssize_t
     return packed_copy(new_view(x, x.ndim_, dims, steps, x.data_pointer), x.type)
 
 
-cdef inline void mark(Tensor x, int n_reduced, const int* reduced, bint* is_reduced) noexcept:
+cdef void mark(Tensor x, int n_reduced, const int* reduced, bint* is_reduced) noexcept:
     """is_reduced[d] := whether dim d is reduced"""
     cdef int k
     for k in range(x.ndim_):

@@ -25,6 +25,7 @@ from tensorlib._core.reduce.schedule cimport (
     reduced_in, scan_run,
 )
 from tensorlib._core.reduce.squares cimport divide, finish_squares
+from tensorlib._core.reduce.turned cimport Turned, turn, turn_back
 from tensorlib._core.reduce.unsigned cimport signed_order, restored
 from tensorlib._core.tensor.tensor cimport (
     Tensor, alias, new_like, new_tensor, requires_grad, same_shape,
@@ -78,6 +79,7 @@ cdef Tensor accumulated(str name, int kind, Tensor x, int n, const int* dims, bi
                         object dtype):
     """The sum or product, as `dtype` or (None) as the dtype that PyTorch gives."""
     cdef int result, computed
+    cdef Turned turned
     if dtype is not None:
         result = dtype_id(dtype)
     else:
@@ -85,7 +87,10 @@ cdef Tensor accumulated(str name, int kind, Tensor x, int n, const int* dims, bi
     computed = compute_dtype(result) if KIND[result] >= FLOAT_KIND else INT64
     if dtype is not None:
         x = cast(x, result)
-    return cast(fold(kind, reducible(kind, x, computed), n, dims, keepdim, computed), result)
+    x = turn(&turned, x, n, dims)
+    x = fold(kind, reducible(kind, x, computed), n, turned.dims, keepdim or turned.is_turned,
+             computed)
+    return cast(turn_back(&turned, x, keepdim), result)
 
 
 def sum(Tensor input, dim=None, bint keepdim=False, dtype=None):
@@ -146,9 +151,11 @@ def mean(Tensor input, dim=None, bint keepdim=False, dtype=None):
     cdef int n = chosen_dims("mean", dim, input, dims)
     cdef int result = inexact_result("mean", input, dtype)
     cdef int computed = compute_dtype(result)
-    cdef Tensor x = reducible(SUM, input, computed), out = fold(SUM, x, n, dims, keepdim, computed)
-    divide(out, elements(x, n, dims))
-    return cast(out, result)
+    cdef Turned turned
+    cdef Tensor x = reducible(SUM, turn(&turned, input, n, dims), computed)
+    cdef Tensor out = fold(SUM, x, n, turned.dims, keepdim or turned.is_turned, computed)
+    divide(out, elements(x, n, turned.dims))
+    return cast(turn_back(&turned, out, keepdim), result)
 
 
 def cumsum(Tensor input, dim, dtype=None):
@@ -187,9 +194,11 @@ cdef Tensor variance(str name, Tensor input, object dim, double correction, bint
     cdef Py_ssize_t sizes[5]
     cdef int n = chosen_dims(name, dim, input, dims)
     cdef int dtype = compute_dtype(floating_result(name, input, None))
-    cdef Tensor x = reducible(SQUARES, input, dtype)
-    cdef Tensor out = new_reduced(x, n, dims, keepdim, dtype), center = new_like(out, dtype)
-    cdef Tensor source = arrange(SQUARES, x, n, dims, sizes)
+    cdef Turned turned
+    cdef Tensor x = reducible(SQUARES, turn(&turned, input, n, dims), dtype)
+    cdef Tensor out = new_reduced(x, n, turned.dims, keepdim or turned.is_turned, dtype)
+    cdef Tensor center = new_like(out, dtype)
+    cdef Tensor source = arrange(SQUARES, x, n, turned.dims, sizes)
     cdef double freedom = sizes[1] - correction
     if out.numel_:
         source = held(source, input)
@@ -197,7 +206,7 @@ cdef Tensor variance(str name, Tensor input, object dim, double correction, bint
         divide(center, sizes[1])
         fold_to(SQUARES, source, center.data_pointer, sizes, out)
         finish_squares(source, center, sizes, freedom if freedom > 0 else 0.0, root, True, out)
-    return cast(out, input.type)
+    return cast(turn_back(&turned, out, keepdim), input.type)
 
 
 cdef inline Tensor held(Tensor source, Tensor input):
@@ -220,13 +229,16 @@ def euclidean_norm(Tensor input, dim, bint keepdim):
     cdef Py_ssize_t sizes[5]
     cdef int n = chosen_dims("norm", dim, input, dims)
     cdef int dtype = compute_dtype(floating_result("norm", input, None))
-    cdef Tensor x = reducible(SQUARES, input, dtype)
-    cdef Tensor out = new_reduced(x, n, dims, keepdim, dtype), center = new_like(out, dtype)
-    cdef Tensor source = held(arrange(SQUARES, x, n, dims, sizes), input)
-    zero(center)
-    fold_to(SQUARES, source, center.data_pointer, sizes, out)
-    finish_squares(source, center, sizes, 1, True, False, out)
-    return cast(out, input.type)
+    cdef Turned turned
+    cdef Tensor x = reducible(SQUARES, turn(&turned, input, n, dims), dtype)
+    cdef Tensor out = new_reduced(x, n, turned.dims, keepdim or turned.is_turned, dtype)
+    cdef Tensor center = new_like(out, dtype)
+    cdef Tensor source = held(arrange(SQUARES, x, n, turned.dims, sizes), input)
+    if out.numel_:
+        zero(center)
+        fold_to(SQUARES, source, center.data_pointer, sizes, out)
+        finish_squares(source, center, sizes, 1, True, False, out)
+    return cast(turn_back(&turned, out, keepdim), input.type)
 
 
 # ---- extremes ------------------------------------------------------------------------------------
@@ -234,10 +246,12 @@ def euclidean_norm(Tensor input, dim, bint keepdim):
 cdef Tensor extreme(str name, int kind, Tensor input, object dim, bint keepdim):
     cdef int dims[MAX_NDIM]
     cdef int n = chosen_dims(name, dim, input, dims)
+    cdef Turned turned
     cdef Tensor x = signed_order(input)
     refuse_empty(name, x, dim, n, dims, RuntimeError)
-    return cast(restored(fold(kind, x, n, dims, keepdim, reduced_in(kind, x.type)), input.type),
-                input.type)
+    x = turn(&turned, x, n, dims)
+    x = fold(kind, x, n, turned.dims, keepdim or turned.is_turned, reduced_in(kind, x.type))
+    return cast(restored(turn_back(&turned, x, keepdim), input.type), input.type)
 
 
 def amax(Tensor input, dim=None, bint keepdim=False):

@@ -66,7 +66,9 @@ cdef int run_program(const TileLoops* program, PyObject** inputs, Tensor out) ex
     row = plan.dims[plan.ndim - 1]
     by_bands = has_operand_across(&plan)
     if numel < RELEASE_GIL:
-        if by_bands:
+        if as_transpositions(&plan):
+            transpose_rows(&plan, 0, numel // row)
+        elif by_bands:
             run_bands(&plan, 0, numel // row)
         else:
             run_range(&plan, 0, numel)

@@ -200,6 +200,8 @@ def string(text: str) -> bytes:
 
 def integer(value: int) -> bytes:
     """The pickle of an int."""
+    if 0 <= value < 256:
+        return b"K%c" % value
     return pickle.dumps(int(value), 2)[2:-1]        # without its beginning and its end
 
 

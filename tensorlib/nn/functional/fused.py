@@ -8,10 +8,18 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd import is_grad_enabled
 
 
-def stands_for(formula):
-    """Makes `formula`, of the arguments of an operation, what a batch of it is computed by."""
+def stands_for(formula, rows=0):
+    """Makes `formula`, of the arguments of an operation, what a batch of it is computed by.
+
+    rows: of how many of the first tensors dims in front are rows by themselves. The operation then
+    takes a batch of these as it is where the examples share the other tensors.
+    """
     def decorate(function):
         def batching(info, dims, *values, **attributes):
+            if rows and all(dim is None for dim in dims[rows:]):
+                moved = (x.expand(info.batch_size, *x.shape) if dim is None else x.movedim(dim, 0)
+                         for x, dim in zip(values[:rows], dims))
+                return function(*moved, *values[rows:], **attributes), 0
             mapped = func.vmap(lambda *xs: formula(*xs, **attributes), dims,
                                randomness=info.randomness)
             return mapped(*values), 0

@@ -108,7 +108,7 @@ def norm_samples(*others):
     return generate
 
 
-@stands_for(norm_formula)
+@stands_for(norm_formula, rows=1)
 @op(public=False, method=False, takes="floating", tolerance="reduction",
     reference=in_numpy(norm_formula), samples=norm_samples("x", "w", "w"),
     kernel=kernels.affine_norm)
@@ -119,7 +119,7 @@ def affine_norm(input: Tensor, weight: Tensor, bias: Tensor, eps, centered):
     """
 
 
-@stands_for(backward_formula)
+@stands_for(backward_formula, rows=2)
 @op(public=False, method=False, takes="floating", tolerance="reduction",
     reference=in_numpy(backward_formula), samples=norm_samples("x", "x", "w"),
     kernel=kernels.norm_backward)
