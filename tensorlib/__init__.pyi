@@ -405,14 +405,14 @@ def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def atanh_(input: Tensor) -> Tensor:
     """In-place form of `atanh`."""
 
-def atleast_1d(*tensors: Sequence[Tensor]) -> Tensor:
+def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Any:
     """Each tensor as it is, or with one dim if it has none; a tuple, or the only one."""
 
-def atleast_2d(*tensors: Sequence[Tensor]) -> Tensor:
+def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Any:
     """Each tensor as it is, or as one row if it has less than two dims; a tuple, or the only
     one."""
 
-def atleast_3d(*tensors: Sequence[Tensor]) -> Tensor:
+def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Any:
     """Each tensor as it is, or with dims of size 1 to make three; a tuple, or the only one."""
 
 def avg_pool1d(
@@ -497,7 +497,7 @@ def blackman_window(
 ) -> Tensor:
     """Blackman's window: 0.42 + 0.5 cos(pi x) + 0.08 cos(2 pi x)."""
 
-def block_diag(*tensors: Sequence[Tensor]) -> Tensor:
+def block_diag(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
     """The matrix with the matrices along its diagonal, zeros elsewhere."""
 
 def bmm(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
@@ -506,7 +506,7 @@ def bmm(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) ->
 def broadcast_shapes(*shapes: Any) -> Size:
     """The sizes to which tensors of these sizes broadcast."""
 
-def broadcast_tensors(*tensors: Sequence[Tensor]) -> Tensor:
+def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
     """The tensors expanded to the shape to which they broadcast: views, and those of that shape
     themselves."""
 
@@ -519,7 +519,7 @@ def bucketize(
 ) -> Tensor:
     """For each element of `input` the bucket, between sorted `boundaries`, that it is in."""
 
-def cartesian_prod(*tensors: Sequence[Tensor]) -> Tensor:
+def cartesian_prod(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
     """All tuples of an element of each vector, as rows; of one vector itself."""
 
 def cat(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None) -> Tensor:
@@ -800,7 +800,7 @@ def dropout_(input: Tensor, p: _Number | Tensor, train: Any) -> Tensor:
 def dsplit(
     input: Tensor, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any
     = None
-) -> Tensor:
+) -> tuple[Tensor, ...]:
     """Views of `input` cut along dim 2: in so many equal parts, or there."""
 
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -1017,7 +1017,7 @@ def geqrf(input: Tensor, *, out: Tensor | None = None) -> Any:
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every product of an element of one vector with one of another."""
 
-def get_device(input: Tensor) -> Tensor:
+def get_device(input: Tensor) -> _int:
     """-1, as PyTorch says for the CPU."""
 
 def get_rng_state() -> Tensor:
@@ -1102,7 +1102,7 @@ def histogramdd(
 def hsplit(
     input: Tensor, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any
     = None
-) -> Tensor:
+) -> tuple[Tensor, ...]:
     """Views of `input` cut along dim 1, of a vector along dim 0: in so many equal parts, or
     there."""
 
@@ -1175,7 +1175,7 @@ def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def is_complex(input: Tensor) -> _bool:
     """Whether the dtype is a complex one."""
 
-def is_conj(input: Tensor) -> Tensor:
+def is_conj(input: Tensor) -> _bool:
     """False: `conj` gives values, and no tensor's conjugation waits."""
 
 def is_floating_point(input: Tensor) -> _bool:
@@ -1184,16 +1184,16 @@ def is_floating_point(input: Tensor) -> _bool:
 def is_inference(input: Tensor) -> _bool:
     """Whether a tensor was made in inference mode."""
 
-def is_neg(input: Tensor) -> Tensor:
+def is_neg(input: Tensor) -> _bool:
     """False: no tensor's negation waits."""
 
-def is_nonzero(input: Tensor) -> Tensor:
+def is_nonzero(input: Tensor) -> _bool:
     """Whether the only element of `input` is not 0."""
 
-def is_same_size(input: Tensor, other: Tensor) -> Tensor:
+def is_same_size(input: Tensor, other: Tensor) -> _bool:
     """Whether both tensors have one shape."""
 
-def is_signed(input: Tensor) -> Tensor:
+def is_signed(input: Tensor) -> _bool:
     """Whether the dtype of `input` has negative numbers."""
 
 def is_storage(obj: Any) -> Tensor:
@@ -1482,7 +1482,7 @@ def median(
 ) -> _Extremes:
     """The median of all elements; along `dim` a named tuple (values, indices)."""
 
-def meshgrid(*tensors: Sequence[Tensor], indexing: _str = 'ij') -> Tensor:
+def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: _str = 'ij') -> tuple[Tensor, ...]:
     """The coordinates of all points of a grid: for each vector one tensor, a view."""
 
 @overload
@@ -1663,7 +1663,9 @@ def pairwise_distance(
 ) -> Tensor:
     """The norms |x1 - x2 + eps| of type `p` along the last dim."""
 
-def pca_lowrank(A: Tensor, q: Any = None, center: _bool = True, niter: _int = 2) -> Tensor:
+def pca_lowrank(
+    A: Tensor, q: Any = None, center: _bool = True, niter: _int = 2
+) -> tuple[Tensor, Tensor, Tensor]:
     """The q main components of rows of data, as (U, S, V): V has their directions as columns."""
 
 def pdist(input: Tensor, p: _Number | Tensor = 2.0) -> Tensor:
@@ -2084,7 +2086,9 @@ def svd(
 ) -> Any:
     """The singular value decomposition as a named tuple (U, S, V): `linalg.svd` with V for V.mH."""
 
-def svd_lowrank(A: Tensor, q: _int = 6, niter: _int = 2, M: Any = None) -> Tensor:
+def svd_lowrank(
+    A: Tensor, q: _int = 6, niter: _int = 2, M: Any = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """The q largest singular values, with their vectors: (U, S, V), A is about U @ diag(S) @
     V.mT."""
 
@@ -2126,7 +2130,7 @@ def tensor(
 def tensor_split(
     input: Tensor, indices_or_sections: Any = None, dim: _Sizes = 0, *, indices: Tensor | None =
     None, sections: Any = None, tensor_indices_or_sections: Any = None
-) -> Tensor:
+) -> tuple[Tensor, ...]:
     """Views of `input` cut along a dim: in so many parts, the first ones larger by one, or
     there."""
 
@@ -2267,7 +2271,7 @@ def view_as_real(input: Tensor) -> Tensor:
 def vsplit(
     input: Tensor, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any
     = None
-) -> Tensor:
+) -> tuple[Tensor, ...]:
     """Views of `input` cut along dim 0: in so many equal parts, or there."""
 
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:

@@ -84,7 +84,12 @@ RETURNS = {
     "frexp": "tuple[Tensor, Tensor]", "lu": "tuple[Tensor, ...]", "lu_unpack": "tuple[Tensor, ...]",
     "unique": "Any", "unique_consecutive": "Any", "histogram": "Any", "gradient": "Any",
     "qr": "Any",
-    "split_with_sizes": "tuple[Tensor, ...]", "unravel_index": "tuple[Tensor, ...]",
+    "pca_lowrank": "tuple[Tensor, Tensor, Tensor]", "svd_lowrank": "tuple[Tensor, Tensor, Tensor]",
+    **dict.fromkeys(("broadcast_tensors", "dsplit", "hsplit", "meshgrid", "split_with_sizes",
+                     "tensor_split", "unravel_index", "vsplit"), "tuple[Tensor, ...]"),
+    **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d"), "Any"),
+    **dict.fromkeys(("is_conj", "is_neg", "is_nonzero", "is_same_size", "is_signed"), "_bool"),
+    "get_device": "_int",
     "block_diag": "Tensor", "broadcast_shapes": "Size",
     "split": "tuple[Tensor, ...]", "chunk": "tuple[Tensor, ...]", "unbind": "tuple[Tensor, ...]",
     "allclose": "_bool", "equal": "_bool",
@@ -236,6 +241,8 @@ def _typed_text(name, parameter, op):
     if parameter.name == "self":
         return "self"
     found = type_of(name, parameter, op)
+    if parameter.kind is Parameter.VAR_POSITIONAL and found == "Sequence[Tensor]":
+        found = "Tensor | Sequence[Tensor]"                # the tensors, or one list of them
     return f"{_stars(parameter)}{parameter.name}: {found}{_default(parameter, ' = ')}"
 
 

@@ -1,7 +1,7 @@
 """Writes the type stubs of what is compiled or published from the registry, and the table of what
 late families publish.
 
-    python -m tools.stubs            writes those that are stale
+    python -m tools.stubs            writes those that are stale, removes those of no module
     python -m tools.stubs --check    says which are stale, by the exit status too
 
 They are checked in; a test fails when one is stale.
@@ -213,6 +213,7 @@ def compiled_names():
                 if is_compiled(home):
                     found.setdefault(home, {})[value.__name__] = value
     found["tensorlib._core.graph.handles"] = {"RemovableHandle": RemovableHandle}
+    found["tensorlib._core.tensor.tensor"] = {"Tensor": tensorlib.Tensor}    # shown as tensorlib's
     return found
 
 
@@ -356,9 +357,12 @@ def stubs():
 
 
 def stale(found):
-    """The files that do not hold these stubs."""
+    """The files that do not hold these stubs, and stubs that were made once and are no more."""
+    made = HEADER.partition(". ")[2].strip('"')
     return [path for path, text in found.items()
-            if not path.exists() or path.read_text() != text]
+            if not path.exists() or path.read_text() != text
+            ] + [path for path in PACKAGE.rglob("*.pyi")
+                 if path not in found and made in path.read_text()]
 
 
 def main(arguments):
@@ -380,9 +384,12 @@ def main(arguments):
         name = path.relative_to(PACKAGE.parent)
         if "--check" in arguments:
             print(f"{name} is stale: run python -m tools.stubs")
-        else:
+        elif path in found:
             path.write_text(found[path])
             print(name)
+        else:
+            path.unlink()
+            print(f"{name} removed")
     return int("--check" in arguments and bool(changed))
 
 

@@ -143,7 +143,8 @@ class Geometric(OneTrial):
 class Counted(WithProbability, Distribution):
     """A distribution with a count of trials and the probability of a success in each."""
 
-    def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
+    def __init__(self, total_count: tl.Tensor | int = 1, probs=None, logits=None,
+                 validate_args=None):
         name, value = one_of(type(self).__name__, probs, logits)
         self.total_count, vars(self)[name] = broadcast_all(total_count, value)
         self.total_count = self.total_count.type_as(vars(self)[name])

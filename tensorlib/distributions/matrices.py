@@ -142,7 +142,7 @@ class LKJCholesky(Distribution):
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
 
-    def __init__(self, dim, concentration=1.0, validate_args=None):
+    def __init__(self, dim, concentration: tl.Tensor | float = 1.0, validate_args=None):
         if dim < 2:
             raise ValueError("Expected dim to be an integer greater than or equal to 2. Found "
                              f"dim={dim}.")

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from process import run_each
+from process import run_each, run_python
 
 import tensorlib as tl
 
@@ -26,6 +26,32 @@ def run(command):
     except SystemExit as end:
         assert not end.code, f"tools.{{command}} says what is stale, above"
 """, [f"run({command!r})" for command in ("stubs", "operations", "path_of_a_call")])
+
+
+@pytest.mark.skipif(not (ROOT / "tools").is_dir(), reason="needs the repository")
+def test_stubs_say_what_functions_return():
+    """A tensor, a tuple or something else, as for the samples of each operation."""
+    run_python(f"import sys; sys.path.insert(1, {str(ROOT)!r})\n" + """
+import warnings
+import tensorlib as tl
+from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.late import declare_all
+from tensorlib.testing.catalogue import call, dtypes_taken, in_dtype, samples
+from tools.signatures import forms
+
+warnings.simplefilter("ignore")
+declare_all()
+kinds = {"Tensor": tl.Tensor, "_bool": bool, "_int": int, "_Number": (int, float, complex)}
+seen = 0
+for name, function in FUNCTIONS.items():
+    op, (found, *others) = getattr(function, "op", None), forms(name, function)
+    if op is None or others or not op.testing.get("samples") or found[1] in ("Any", "_dtype"):
+        continue
+    dtype = "float64" if "float64" in dtypes_taken(op) else dtypes_taken(op)[0]
+    result, seen = call(op, in_dtype(op, samples(op)[0], dtype)), seen + 1
+    assert isinstance(result, kinds.get(found[1], tuple)), (name, found[1], type(result))
+assert seen > 300
+""")
 
 
 def test_the_package_says_that_it_is_typed():

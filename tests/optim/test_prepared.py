@@ -301,7 +301,7 @@ def test_steps_that_are_never_alike_are_not_prepared_for_ever():
     for _ in range(8):
         p.grad = tl.ones(8)[::2]                               # which has gaps
         optimizer.step()
-    assert optimizer._prepared == {0: None} and optimizer._vain == {0: 3}
+    assert optimizer._prepared == {0: None} and optimizer._unused == {0: 3}
     assert p.tolist() == [-3.0] * 4
 
 

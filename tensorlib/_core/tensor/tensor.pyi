@@ -158,7 +158,7 @@ class Tensor:
         """The matrices of the last two dims transposed, and conjugate where they are complex."""
     def all(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
-        out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+        out: Tensor | None = None
     ) -> Tensor:
         """Whether every element is true (not zero), of all or over `dim` (an int or several)."""
     def allclose(
@@ -167,12 +167,12 @@ class Tensor:
         """Whether `isclose` holds for all elements, as a bool."""
     def amax(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
-        out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+        out: Tensor | None = None
     ) -> Tensor:
         """The largest element of all, or over `dim` (an int or several); NaN if one is."""
     def amin(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
-        out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+        out: Tensor | None = None
     ) -> Tensor:
         """The smallest element of all, or over `dim` (an int or several); NaN if one is."""
     def aminmax(
@@ -183,11 +183,11 @@ class Tensor:
         """The angle in the plane of complex numbers: of real ones 0 or, for negative ones, pi."""
     def any(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
-        out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+        out: Tensor | None = None
     ) -> Tensor:
         """Whether an element is true (not zero), of all or over `dim` (an int or several)."""
     def apply_(self, callable: Callable[..., _Number | _bool]) -> Tensor:
-        """This tensor, after each element x became callable(x), a number."""
+        """This tensor, with each element x replaced by callable(x), a number."""
     def arccos(self, *, out: Tensor | None = None) -> Tensor:
         """The arccosine of each element, in [0, pi]; NaN outside [-1, 1]."""
     def arccos_(self) -> Tensor:
@@ -218,13 +218,13 @@ class Tensor:
         """In-place form of `atanh`."""
     def argmax(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
-        out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+        out: Tensor | None = None
     ) -> Tensor:
         """The first place of the largest element (or NaN): along `dim`, or in row-major order of
         all."""
     def argmin(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
-        out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+        out: Tensor | None = None
     ) -> Tensor:
         """The first place of the smallest element (or NaN): along `dim`, or in row-major order of
         all."""
@@ -237,12 +237,16 @@ class Tensor:
         name."""
     def as_strided(self, size: _Sizes, stride: _Sizes | None, storage_offset: Any = None) -> Tensor:
         """The elements of the storage of `input` at places that are `stride` apart, as a view."""
+    def as_strided_(
+        self, size: _Sizes, stride: _Sizes | None, storage_offset: Any = None
+    ) -> Tensor:
+        """`input` with other sizes and strides, over the elements of its memory."""
     def as_strided_scatter(
         self, src: Tensor, size: _Sizes, stride: _Sizes | None, storage_offset: Any = None
     ) -> Tensor:
         """A copy of `input`, row by row, with `src` at the places that `as_strided` shows."""
     def as_subclass(self, cls: Any) -> Tensor:
-        """The same elements, with their place in the graph, as a tensor of a subclass of Tensor."""
+        """A view of the tensor, with its place in the graph, of a subclass of Tensor."""
     def asin(self, *, out: Tensor | None = None) -> Tensor:
         """The arcsine of each element, in [-pi/2, pi/2]; NaN outside [-1, 1]."""
     def asin_(self) -> Tensor:
@@ -286,7 +290,7 @@ class Tensor:
     def bernoulli_(
         self, p: _Number | Tensor = 0.5, *, generator: Generator | None = None
     ) -> Tensor:
-        """This tensor, after its elements became 1 with probability `p`, else 0."""
+        """This tensor, filled with 1 with probability `p`, and with 0 otherwise."""
     def bfloat16(self, memory_format: Format | None = None) -> Tensor:
         """The elements as bfloat16."""
     def bincount(self, weights: Any = None, minlength: _int = 0) -> Tensor:
@@ -326,7 +330,7 @@ class Tensor:
     def cauchy_(
         self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:
-        """This tensor, after its elements became Cauchy numbers of this median and scale."""
+        """This tensor, filled with Cauchy numbers of this median and scale."""
     def cdouble(self, memory_format: Format | None = None) -> Tensor:
         """The elements as complex128."""
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
@@ -391,8 +395,7 @@ class Tensor:
         """`input` itself if its elements lie in row-major order without gaps, else a copy that
         does."""
     def copy_(self, src: Tensor | _Number, non_blocking: _bool = False) -> Tensor:
-        """This tensor, after the elements of `src` were written over its own, cast and
-        broadcast."""
+        """This tensor, overwritten with the elements of `src`, cast and broadcast."""
     def copysign(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """The magnitudes of `input` with the signs of `other`, with broadcasting."""
     def copysign_(self, other: Tensor | _Number) -> Tensor:
@@ -411,8 +414,8 @@ class Tensor:
         """How many elements are not zero, as int64, over all or over `dim` (an int or several)."""
     def cov(self, *, correction: _Number = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
         """The covariance of the rows, each a variable with an observation in each column."""
-    def cpu(self) -> Tensor:
-        """The tensor itself, which is on the CPU."""
+    def cpu(self, memory_format: Format | None = None) -> Tensor:
+        """The tensor itself, which is on the CPU; in another layout a copy."""
     def cross(
         self, other: Tensor, dim: _Sizes | None = None, *, out: Tensor | None = None
     ) -> Tensor:
@@ -499,14 +502,14 @@ class Tensor:
         """Quotient of the elements of both, with broadcasting."""
     def divide_(self, other: Tensor | _Number, *, rounding_mode: _str | None = None) -> Tensor:
         """In-place form of `div`."""
-    def dot(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+    def dot(self, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Inner product of two vectors; with more dims the product that NumPy's `x.dot(y)` is."""
     def double(self, memory_format: Format | None = None) -> Tensor:
         """The elements as float64."""
     def dsplit(
         self, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any =
         None
-    ) -> Tensor:
+    ) -> tuple[Tensor, ...]:
         """Views of `input` cut along dim 2: in so many equal parts, or there."""
     @property
     def dtype(self) -> _dtype: ...
@@ -548,11 +551,11 @@ class Tensor:
     def expm1_(self) -> Tensor:
         """In-place form of `expm1`."""
     def exponential_(self, lambd: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
-        """This tensor, after its elements became exponential of rate `lambd`; none of them is 0."""
+        """This tensor, filled with exponential numbers of rate `lambd`; none of them is 0."""
     def fill_(self, value: _Number | Tensor) -> Tensor:
-        """This tensor, after all its elements became `value`, a number or a 0-d tensor."""
+        """This tensor, filled with `value`, a number or a 0-d tensor."""
     def fill_diagonal_(self, fill_value: _Number | Tensor, wrap: _bool = False) -> Tensor:
-        """This tensor, after `fill_value` was written over its diagonal."""
+        """This tensor, with `fill_value` on its diagonal."""
     def fix(self, *, out: Tensor | None = None) -> Tensor:
         """Each element without its fraction."""
     def fix_(self) -> Tensor:
@@ -570,7 +573,7 @@ class Tensor:
     def float(self, memory_format: Format | None = None) -> Tensor:
         """The elements as float32."""
     def float_power(self, exponent: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
-        """`input` to the power of `exponent`, with broadcasting, in float64."""
+        """`input` to the power of `exponent`, with broadcasting, in float64 or complex128."""
     def float_power_(self, exponent: Tensor | _Number) -> Tensor:
         """In-place form of `float_power`."""
     def floor(self, *, out: Tensor | None = None) -> Tensor:
@@ -612,13 +615,13 @@ class Tensor:
     def ge_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `ge`."""
     def geometric_(self, p: _Number | Tensor, *, generator: Generator | None = None) -> Tensor:
-        """This tensor, after its elements became the number of trials up to the first success."""
+        """This tensor, filled with numbers of trials up to the first success."""
     def geqrf(self, *, out: Tensor | None = None) -> Any:
         """R and the Householder vectors of a QR decomposition below it, as a named tuple (a,
         tau)."""
     def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Every product of an element of one vector with one of another."""
-    def get_device(self) -> Tensor:
+    def get_device(self) -> _int:
         """-1, as PyTorch says for the CPU."""
     @property
     def grad(self) -> Tensor | Any: ...
@@ -659,7 +662,7 @@ class Tensor:
     def hsplit(
         self, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any =
         None
-    ) -> Tensor:
+    ) -> tuple[Tensor, ...]:
         """Views of `input` cut along dim 1, of a vector along dim 0: in so many equal parts, or
         there."""
     def hypot(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
@@ -681,15 +684,18 @@ class Tensor:
     @property
     def imag(self) -> Any: ...
     def index_add(
-        self, dim: _Sizes, index: Tensor, source: Tensor, *, alpha: _Number = 1
+        self, dim: _Sizes, index: Tensor, source: Tensor, *, alpha: _Number = 1, out: Tensor | None
+        = None
     ) -> Tensor:
         """A copy of `input` with alpha * `source` added at the positions of `index`, a vector."""
     def index_add_(
         self, dim: _Sizes, index: Tensor, source: Tensor, *, alpha: _Number = 1
     ) -> Tensor:
         """In-place form of `index_add`."""
-    def index_copy(self, dim: _Sizes, index: Tensor, source: Tensor) -> Tensor:
-        """A copy of `input` with the slices of `source` at the positions of `index`, a vector."""
+    def index_copy(
+        self, dim: _Sizes, index: Tensor, source: Tensor, *, out: Tensor | None = None
+    ) -> Tensor:
+        """A row-major copy of `input` with the slices of `source` at the positions in a vector."""
     def index_copy_(self, dim: _Sizes, index: Tensor, source: Tensor) -> Tensor:
         """In-place form of `index_copy`."""
     def index_fill(self, dim: _Sizes, index: Tensor, value: _Number | Tensor) -> Tensor:
@@ -703,7 +709,8 @@ class Tensor:
     def index_put_(self, indices: Tensor, values: Tensor, accumulate: _bool = False) -> Tensor:
         """In-place form of `index_put`."""
     def index_reduce(
-        self, dim: _Sizes, index: Tensor, source: Tensor, reduce: Any, *, include_self: _bool = True
+        self, dim: _Sizes, index: Tensor, source: Tensor, reduce: Any, *, include_self: _bool =
+        True, out: Tensor | None = None
     ) -> Tensor:
         """A copy of `input` with slices of `source` combined with those at `index`, a vector."""
     def index_reduce_(
@@ -720,7 +727,7 @@ class Tensor:
         """The inverse of square matrices: see `linalg.inv`."""
     def is_complex(self) -> _bool:
         """Whether the dtype is a complex one."""
-    def is_conj(self) -> Tensor:
+    def is_conj(self) -> _bool:
         """False: `conj` gives values, and no tensor's conjugation waits."""
     def is_contiguous(self, memory_format: Format | None = None) -> _bool:
         """Whether the elements lie in row-major order without gaps; or as another format orders
@@ -745,19 +752,24 @@ class Tensor:
     def is_mps(self) -> _bool: ...
     @property
     def is_mtia(self) -> _bool: ...
-    def is_neg(self) -> Tensor:
+    def is_neg(self) -> _bool:
         """False: no tensor's negation waits."""
     @property
     def is_nested(self) -> _bool: ...
-    def is_nonzero(self) -> Tensor:
+    def is_nonzero(self) -> _bool:
         """Whether the only element of `input` is not 0."""
     def is_pinned(self, device: _Device | None = None) -> _bool:
         """False: memory is pinned for other devices."""
     @property
     def is_quantized(self) -> _bool: ...
-    def is_same_size(self, other: Tensor) -> Tensor:
+    def is_same_size(self, other: Tensor) -> _bool:
         """Whether both tensors have one shape."""
-    def is_signed(self) -> Tensor:
+    def is_set_to(self, tensor: Tensor) -> Tensor:
+        """Whether both show the same elements of the same memory, with the same sizes and
+        strides."""
+    def is_shared(self) -> _bool:
+        """Whether processes that are forked have the tensor's memory in common with this one."""
+    def is_signed(self) -> _bool:
         """Whether the dtype of `input` has negative numbers."""
     @property
     def is_sparse(self) -> _bool: ...
@@ -785,6 +797,13 @@ class Tensor:
         """Whether each element is infinity, as bool."""
     def isreal(self) -> Tensor:
         """Whether each element is real: of imaginary part 0, or of a real dtype."""
+    def istft(
+        self, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Any = None,
+        center: _bool = True, normalized: _bool = False, onesided: Any = None, length: _int | None =
+        None, return_complex: _bool = False
+    ) -> Tensor:
+        """The inverse of `stft`: the signal whose parts come nearest to spectra, by least
+        squares."""
     def item(self) -> _Number:
         """The one element as a Python number."""
     @property
@@ -846,7 +865,7 @@ class Tensor:
         self, mean: Tensor | _Number = 1.0, std: Tensor | _Number = 2.0, *, generator: Generator |
         None = None
     ) -> Tensor:
-        """This tensor, after its elements became the exponentials of normal numbers."""
+        """This tensor, filled with exponentials of normal numbers."""
     def log_softmax(
         self, dim: _Sizes, dtype: _DType | None = None, *, out: Tensor | None = None
     ) -> Tensor:
@@ -902,13 +921,15 @@ class Tensor:
     @property
     def mT(self) -> Tensor: ...
     def map_(self, tensor: Tensor, callable: Callable[..., _Number | _bool]) -> Tensor:
-        """This tensor, after each element x became callable(x, y) for the element y of `tensor`."""
+        """This tensor, with each element x replaced by callable(x, y), y of `tensor`."""
     def masked_fill(self, mask: Tensor, value: _Number | Tensor) -> Tensor:
-        """A copy of `input` with `value`, a number or a 0-d tensor, where the mask holds."""
+        """A row-major copy of `input` with `value`, a number or a 0-d tensor, where the mask
+        holds."""
     def masked_fill_(self, mask: Tensor, value: _Number | Tensor) -> Tensor:
         """In-place form of `masked_fill`."""
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
-        """A copy of `input` with the elements of `source`, in order, where the mask holds."""
+        """A row-major copy of `input` with the elements of `source`, in order, where the mask
+        holds."""
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
         """In-place form of `masked_scatter`."""
     def masked_select(self, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -929,15 +950,13 @@ class Tensor:
     def max(
         self, dim: _int, keepdim: _bool = False, *, out: tuple[Tensor, Tensor] | None = None
     ) -> _Extremes: ...
-    @overload
-    def max(self, *, axis: _int, keepdims: _bool = False) -> _Extremes: ...
     def maximum(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """The larger of both elements; NaN if either is."""
     def maximum_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `maximum`."""
     def mean(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
-        out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+        out: Tensor | None = None
     ) -> Tensor:
         """The mean over all elements, or over `dim` (an int or several); NaN for none."""
     def median(
@@ -954,8 +973,6 @@ class Tensor:
     def min(
         self, dim: _int, keepdim: _bool = False, *, out: tuple[Tensor, Tensor] | None = None
     ) -> _Extremes: ...
-    @overload
-    def min(self, *, axis: _int, keepdims: _bool = False) -> _Extremes: ...
     def minimum(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """The smaller of both elements; NaN if either is."""
     def minimum_(self, other: Tensor | _Number) -> Tensor:
@@ -998,7 +1015,8 @@ class Tensor:
         self, nan: _float = 0.0, posinf: Any = None, neginf: Any = None, *, out: Tensor | None =
         None
     ) -> Tensor:
-        """`input` with numbers in the place of NaN and of infinities."""
+        """`input` with numbers in the place of NaN and of infinities, in both parts if it is
+        complex."""
     def nan_to_num_(self, nan: _float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
         """In-place form of `nan_to_num`."""
     def nanmean(
@@ -1047,13 +1065,20 @@ class Tensor:
     def nelement(self) -> _int:
         """The number of elements."""
     def new(self, *args: Any) -> Tensor:
-        """A tensor of this one's dtype: of the data of a sequence, or not initialized, of sizes."""
+        """A tensor of this one's dtype: of the data of a sequence, or not initialized, of sizes; or
+        a view of a tensor of this dtype."""
     def new_empty(
         self, *sizes: _Sizes, size: _Sizes | None = None, dtype: _DType | None = None, layout:
         Format | None = None, device: _Device | None = None, pin_memory: _bool = False,
         requires_grad: _bool = False
     ) -> Tensor:
         """As `empty`, of the dtype of this tensor."""
+    def new_empty_strided(
+        self, size: _Sizes, stride: _Sizes | None, dtype: _DType | None = None, layout: Format |
+        None = None, device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool
+        = False
+    ) -> Tensor:
+        """As `empty_strided`, by default in the dtype of this tensor and where it is."""
     def new_full(
         self, size: _Sizes, fill_value: _Number | Tensor, *, dtype: _DType | None = None, layout:
         Format | None = None, device: _Device | None = None, pin_memory: _bool = False,
@@ -1088,6 +1113,10 @@ class Tensor:
         for each dim."""
     @overload
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
+    def nonzero_static(
+        self, *, size: _Sizes, fill_value: _Number | Tensor = -1, out: Tensor | None = None
+    ) -> Tensor:
+        """The positions of the first `size` elements that are not zero, as `nonzero` gives them."""
     def norm(
         self, p: _Number | _str = 'fro', dim: _Sizes | None = None, keepdim: _bool = False, *,
         dtype: _DType | None = None, out: Tensor | None = None
@@ -1097,7 +1126,7 @@ class Tensor:
         self, mean: Tensor | _Number = 0.0, std: Tensor | _Number = 1.0, *, generator: Generator |
         None = None
     ) -> Tensor:
-        """This tensor, after its elements became normal with this mean and standard deviation."""
+        """This tensor, filled with normal numbers of this mean and standard deviation."""
     def not_equal(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Whether the elements of both differ, as bool."""
     def not_equal_(self, other: Tensor | _Number) -> Tensor:
@@ -1140,7 +1169,7 @@ class Tensor:
         channel."""
     def prod(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
-        out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+        out: Tensor | None = None
     ) -> Tensor:
         """The product of all elements, or along one dim; 1 for none."""
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
@@ -1159,10 +1188,9 @@ class Tensor:
     def rad2deg_(self) -> Tensor:
         """In-place form of `rad2deg`."""
     def random_(
-        self, from_: _int | None = None, to: _int | None = None, *, generator: Generator | None =
-        None
+        self, from_: _int | None = None, to: _int = Ellipsis, *, generator: Generator | None = None
     ) -> Tensor:
-        """This tensor, after its elements became integers in [from, to)."""
+        """This tensor, filled with integers in [from, to)."""
     def ravel(self) -> Tensor:
         """`input` as a vector: a view of what is contiguous, else a copy."""
     @property
@@ -1194,7 +1222,7 @@ class Tensor:
     def repeat(self, *repeats: Any) -> Tensor:
         """This tensor as often as `repeats` says along each dim, the last of which are its own."""
     def repeat_interleave(
-        self, repeats: Any, dim: _Sizes | None = None, *, output_size: Any = None
+        self, repeats: Any = None, dim: _Sizes | None = None, *, output_size: Any = None
     ) -> Tensor:
         """Each slice of `input` along `dim` as often as `repeats` says: an int, or an int for
         each."""
@@ -1208,12 +1236,18 @@ class Tensor:
         """`input` under other sizes with the same elements: a view if possible, else a copy."""
     def reshape_as(self, other: Tensor) -> Tensor:
         """`self` under the sizes of `other`."""
+    def resize_(
+        self, *sizes: _Sizes, size: _Sizes | None = None, memory_format: Format | None = None
+    ) -> Tensor:
+        """This tensor with other sizes, over the same memory in its order from where it begins."""
+    def resize_as_(self, the_template: Tensor, *, memory_format: Format | None = None) -> Tensor:
+        """`input` with the sizes of `the_template`, as `resize_` gives it."""
     def resolve_conj(self) -> Tensor:
         """`input` itself, of which no conjugation waits."""
     def resolve_neg(self) -> Tensor:
         """`input` itself, of which no negation waits."""
     def retain_grad(self) -> None:
-        """Makes `backward` keep the gradient of this tensor, which is no leaf, in `.grad`."""
+        """Makes `backward` keep the gradient of this tensor, which is not a leaf, in `.grad`."""
     @property
     def retains_grad(self) -> _bool: ...
     def roll(self, shifts: Any, dims: _Sizes | None = None) -> Tensor:
@@ -1233,7 +1267,7 @@ class Tensor:
         """other - alpha * input, with broadcasting: `sub` with its tensors exchanged."""
     def scatter(
         self, dim: _Sizes, index: Tensor, src: Tensor | _Number | None = None, *, value: _Number |
-        Tensor | None = None, reduce: Any = None
+        Tensor | None = None, reduce: Any = None, out: Tensor | None = None
     ) -> Tensor:
         """A copy of `input` with out[index[i][j]][j] = src[i][j] for dim 0, and so on."""
     def scatter_(
@@ -1241,12 +1275,15 @@ class Tensor:
         Tensor | None = None, reduce: Any = None
     ) -> Tensor:
         """In-place form of `scatter`."""
-    def scatter_add(self, dim: _Sizes, index: Tensor, src: Tensor) -> Tensor:
+    def scatter_add(
+        self, dim: _Sizes, index: Tensor, src: Tensor, *, out: Tensor | None = None
+    ) -> Tensor:
         """A copy of `input` with src[i][j] added to out[index[i][j]][j] for dim 0, and so on."""
     def scatter_add_(self, dim: _Sizes, index: Tensor, src: Tensor) -> Tensor:
         """In-place form of `scatter_add`."""
     def scatter_reduce(
-        self, dim: _Sizes, index: Tensor, src: Tensor, reduce: Any, *, include_self: _bool = True
+        self, dim: _Sizes, index: Tensor, src: Tensor, reduce: Any, *, include_self: _bool = True,
+        out: Tensor | None = None
     ) -> Tensor:
         """A copy of `input` with src[i][j] combined with out[index[i][j]][j] for dim 0, and so
         on."""
@@ -1260,12 +1297,20 @@ class Tensor:
         """A copy of `input` with `src` at one index of a dim."""
     def selu(self, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
         """1.0507 * (x above 0, else 1.6733 * (exp(x) - 1)) for each element."""
+    def set_(
+        self, source: _Sizes | None = None, storage_offset: _int = 0, size: _Sizes | None = None,
+        stride: _Sizes | None | None = None
+    ) -> Tensor:
+        """This tensor, which now shows the elements of `source`; without it, one with no
+        elements."""
     def sgn(self, *, out: Tensor | None = None) -> Tensor:
         """Each element over its absolute value, and 0 at 0; of a real tensor the sign."""
     def sgn_(self) -> Tensor:
         """In-place form of `sgn`."""
     @property
     def shape(self) -> Size: ...
+    def share_memory_(self) -> Tensor:
+        """This tensor, its elements in memory that forked processes write to as well."""
     def short(self, memory_format: Format | None = None) -> Tensor:
         """The elements as int16."""
     def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
@@ -1297,10 +1342,10 @@ class Tensor:
     def size(self, dim: _int) -> _int: ...
     def slice_scatter(
         self, src: Tensor, dim: _Sizes = 0, start: _Number | Tensor | None = None, end: _Number |
-        Tensor | None = None, step: _Number | Tensor = 1
+        Tensor | None = None, step: _Number | Tensor = 1, *, out: Tensor | None = None
     ) -> Tensor:
         """A copy of `input` with `src` in a slice of a dim."""
-    def slogdet(self, *, out: Tensor | None = None) -> Tensor:
+    def slogdet(self, *, out: Tensor | None = None) -> Any:
         """The sign of the determinant and the logarithm of its size, a named tuple (sign,
         logabsdet)."""
     def softmax(
@@ -1312,6 +1357,9 @@ class Tensor:
         None = None
     ) -> _Extremes:
         """The elements in order along `dim`: a named tuple of the `values` and their `indices`."""
+    def sparse_mask(self, mask: Tensor) -> Tensor:
+        """The elements at the positions of a sparse tensor `mask` of the same shape, as a sparse
+        one."""
     def split(
         self, split_size_or_sections: _Sizes | None = None, dim: _Sizes = 0, *, split_size: Any =
         None
@@ -1325,14 +1373,14 @@ class Tensor:
     def sqrt_(self) -> Tensor:
         """In-place form of `sqrt`."""
     def square(self, *, out: Tensor | None = None) -> Tensor:
-        """The square of each element."""
+        """The square of each element; that of a bool is an int64."""
     def square_(self) -> Tensor:
         """In-place form of `square`."""
     def squeeze(self, dim: _Sizes | None = None) -> Tensor:
         """`input` without its dims of size 1, or without those of `dim` that have size 1, as a
         view."""
-    def squeeze_(self, dim: _Sizes | None = None) -> Tensor:
-        """This tensor, after it lost its dims of size 1, or those of `dim`."""
+    def squeeze_(self, dim: _Sizes | None = None, *others: Any) -> Tensor:
+        """This tensor, without its dims of size 1, or those of `dim`."""
     def std(
         self, dim: _Sizes | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
         correction: _Number | None = None, axis: _Sizes | None = None, keepdims: _bool | None =
@@ -1345,6 +1393,15 @@ class Tensor:
         None, out: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """The pair of `std` and `mean`."""
+    def stft(
+        self, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Any = None,
+        center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: Any =
+        None, return_complex: Any = None, align_to_window: Any = None
+    ) -> Tensor:
+        """The Fourier transforms of parts of a signal, `hop_length` apart: what is heard, and
+        when."""
+    def storage(self) -> Tensor:
+        """The memory that this tensor and its views share, as elements: an older name."""
     def storage_offset(self) -> _int:
         """Elements between the start of the storage and the first element."""
     @overload
@@ -1366,7 +1423,7 @@ class Tensor:
         """In-place form of `sub`."""
     def sum(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
-        out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+        out: Tensor | None = None
     ) -> Tensor:
         """The sum over all elements, or over `dim` (an int or several); 0 for none."""
     def sum_to_size(self, *size: _Sizes) -> Tensor:
@@ -1383,11 +1440,11 @@ class Tensor:
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """`input` with two dims exchanged, as a view."""
     def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
-        """This tensor, after two of its dims were exchanged."""
+        """This tensor, with two of its dims exchanged in place."""
     def t(self) -> Tensor:
         """The transpose of a matrix, as a view; vectors stay."""
     def t_(self) -> Tensor:
-        """This tensor, after it was transposed."""
+        """This tensor, transposed in place."""
     def take(self, index: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The elements of `input`, seen as a vector, at the positions of `index`."""
     def take_along_dim(
@@ -1404,8 +1461,8 @@ class Tensor:
         """In-place form of `tanh`."""
     def tensor_split(
         self, indices_or_sections: Any = None, dim: _Sizes = 0, *, indices: Tensor | None = None,
-        sections: Any = None
-    ) -> Tensor:
+        sections: Any = None, tensor_indices_or_sections: Any = None
+    ) -> tuple[Tensor, ...]:
         """Views of `input` cut along a dim: in so many parts, the first ones larger by one, or
         there."""
     def threshold(
@@ -1430,8 +1487,12 @@ class Tensor:
         """`x.numpy()`, under the name that pandas gave it and that plotting libraries look for."""
     def to_sparse(self, sparse_dim: Any = None, *, layout: Format | None = None) -> Tensor:
         """The tensor without its zeros, as a sparse one: docs/sparse.md."""
+    def to_sparse_coo(self) -> Tensor:
+        """The tensor without its zeros, as a sparse one: as `to_sparse()`."""
+    def to_sparse_csc(self) -> Tensor:
+        """The matrix without its zeros, as a sparse one, whose entries lie in order of columns."""
     def to_sparse_csr(self) -> Tensor:
-        """The matrix without its zeros, as a sparse one, whose entries are in order of rows."""
+        """The matrix without its zeros, as a sparse one, whose entries lie in order of rows."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
     def topk(
@@ -1444,7 +1505,7 @@ class Tensor:
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """`input` with two dims exchanged, as a view."""
     def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
-        """This tensor, after two of its dims were exchanged."""
+        """This tensor, with two of its dims exchanged in place."""
     def triangular_solve(
         self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool =
         False, *, out: Tensor | None = None
@@ -1482,7 +1543,7 @@ class Tensor:
     def uniform_(
         self, from_: _float = 0.0, to: _float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:
-        """This tensor, after its elements became uniform in [from, to)."""
+        """This tensor, filled with uniform numbers in [from, to)."""
     def unique(
         self, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False,
         dim: _Sizes | None = None
@@ -1495,8 +1556,8 @@ class Tensor:
     def unsqueeze(self, dim: _Sizes) -> Tensor:
         """`input` with a dim of size 1 put in at `dim`, as a view."""
     def unsqueeze_(self, dim: _Sizes) -> Tensor:
-        """This tensor, after it got a dim of size 1 at `dim`."""
-    def untyped_storage(self) -> Any:
+        """This tensor, with a new dim of size 1 at `dim`."""
+    def untyped_storage(self) -> UntypedStorage:
         """The memory that this tensor and its views share."""
     def var(
         self, dim: _Sizes | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
@@ -1520,7 +1581,7 @@ class Tensor:
     def vsplit(
         self, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any =
         None
-    ) -> Tensor:
+    ) -> tuple[Tensor, ...]:
         """Views of `input` cut along dim 0: in so many equal parts, or there."""
     def where(self, condition: Tensor, other: Tensor | _Number) -> Tensor:
         """`input` where the condition holds, else `other`, with broadcasting."""
@@ -1534,7 +1595,7 @@ class Tensor:
     ) -> Tensor:
         """Raises RuntimeError: there is no GPU to copy the tensor to."""
     def zero_(self) -> Tensor:
-        """This tensor, after all its elements became zero."""
+        """This tensor, filled with zeros."""
 
 class _Extremes(NamedTuple):
     values: Tensor

@@ -109,56 +109,25 @@ class Differentiable(Replay):
                  ages: Mapping[Any, int] | None = None,
                  places: Mapping[Variable, Any] | None = None):
         self.flags, self.all_gone, self.own = flags, all_gone, own or {}
-        calls = apart(calls)              # their blocks will also return what the gradients need
-        likes = {x: like for x, like in zip((*given, *lasting),
-                                            (*layouts, *(x.value for x in lasting)))
-                 if like is not None and like.requires_grad} | self.own
-        places = {x: (places or {}).get(x) or gradient_place(like) for x, like in likes.items()}
-        # in the order in which an eager call makes the nodes of leaves, and calls their hooks
-        sources = sorted(likes, key=lambda x: number_of(places[x][0]))
-        self.block, self.depends = block, dependents(calls, sources)
-        at_hand = {*given, *lasting}
-        self.roots = [x for x in wanted if x in self.depends and x not in at_hand]
-        roots = set(self.roots)
-        # whether gradients of other roots pass through this one
-        self.is_passed = [len(roots & dependents(calls, [x])) > 1 for x in self.roots]
-        self.starts = [block.new_variable(f"{x.name}@GRAD", x.shape, x.dtype)
-                       for x in self.roots]
-        self.all_sources = sources
         self.pullbacks: dict[Any, Pullback] = {}
         self.after: dict[Any, list[bool]] = {}     # a cache of `needed_after`
         self.before: dict[int, Variable] = {}      # gradients of other nodes, by source
-        self.in_parts = not any(call.blocks() for call in calls)
-        if not self.in_parts:                # check that each root can have a gradient by itself
-            for start in self.starts:
-                self.backward_part(calls, [g if g is start else None for g in self.starts], {})
-        backward, totals = self.backward_part(calls, self.starts, {})
-        self.sources = [x for x, g in zip(sources, totals) if g is not None]
-        self.grads = [g for g in totals if g is not None]
-        savers = savers or Savers()
-        self.on_ways = [[savers.between(root, places[x]) for x in self.sources]
-                        for root in self.roots]
-        self.leads = [[not self.in_parts or savers.leads(root, places[x]) for x in self.sources]
-                      for root in self.roots]         # another branch may have other paths
-        self.on_any_way = reduce(or_, (each for row in self.on_ways for each in row), 0)
-        self.savers = savers.names
-        self.gone = savers.gone & self.on_any_way         # released by a sweep within the call
+        calls = apart(calls)              # their blocks will also return what the gradients need
+        fed = {**dict(zip(given, layouts)), **{x: x.value for x in lasting}}
+        places = self.find_sources(fed, places or {})
+        self.block, self.depends = block, dependents(calls, self.all_sources)
+        self.find_roots(calls, [x for x in wanted if x not in fed])
+        backward = self.find_gradients(calls)
+        self.find_ways(savers or Savers(), places)
         self.copies: dict[Variable, Variable] = {}
         if flags["recompute"]:
             calls, backward, self.copies = recomputed_parts(
                 calls, backward, [*wanted, *self.grads], [*given, *lasting])
-        written = {x for call in calls for x in call.writes()}
-        read = dict.fromkeys(x for call in backward for x in values_read(call))
-        self.saved = [x for x in read if x in written and x not in at_hand]
-        self.direct = [x for x in read if x in at_hand]
-        self.backward = backward
-        self.positions = {x for x in read if not has_gradients(x.dtype)}
-        again = set(self.copies.values())
-        self.again_calls = [call for call in backward if not again.isdisjoint(call.writes())]
+        self.find_saved(calls, backward, fed)
         self.whole_pullback = Pullback(
             backward, [*self.starts, *self.saved, *self.direct], self.grads, flags)
         self.plan_again(calls)
-        made = [x for x in self.sources if x not in at_hand]
+        made = [x for x in self.sources if x not in fed]
         super().__init__(block, calls, given, layouts, lasting,
                          [*wanted, *self.saved, *self.drawn, *made], flags)
         place = {x: i for i, x in enumerate([*self.fed, *made])}
@@ -169,6 +138,61 @@ class Differentiable(Replay):
                            [place[x] for x in self.again], [place.get(x, -1) for x in wanted],
                            self.several(calls),
                            [ages.get(places[x][0], -1) for x in self.sources] if ages else [])
+
+    def find_sources(self, fed: Mapping[Variable, Tensor],
+                     places: Mapping[Variable, Any]) -> dict[Variable, Any]:
+        """Finds the leaves of the captured call; their places in its graph."""
+        likes = {x: like for x, like in fed.items()
+                 if like is not None and like.requires_grad} | self.own
+        found = {x: places.get(x) or gradient_place(like) for x, like in likes.items()}
+        # in the order in which an eager call makes the nodes of leaves, and calls their hooks
+        self.all_sources = sorted(likes, key=lambda x: number_of(found[x][0]))
+        return found
+
+    def find_roots(self, calls: list[OpCall], made: list[Variable]) -> None:
+        """Finds which results have gradients, and names the variables of these."""
+        self.roots = [x for x in made if x in self.depends]
+        roots = set(self.roots)
+        # whether gradients of other roots pass through this one
+        self.is_passed = [len(roots & dependents(calls, [x])) > 1 for x in self.roots]
+        self.starts = [self.block.new_variable(f"{x.name}@GRAD", x.shape, x.dtype)
+                       for x in self.roots]
+
+    def find_gradients(self, calls: list[OpCall]) -> list[OpCall]:
+        """Finds the gradients of the sources that have one; the calls that compute them.
+
+        Raises: Unplanned.
+        """
+        self.in_parts = not any(call.blocks() for call in calls)
+        if not self.in_parts:                # check that each root can have a gradient by itself
+            for start in self.starts:
+                self.backward_part(calls, [g if g is start else None for g in self.starts], {})
+        backward, totals = self.backward_part(calls, self.starts, {})
+        self.sources = [x for x, g in zip(self.all_sources, totals) if g is not None]
+        self.grads = [g for g in totals if g is not None]
+        return backward
+
+    def find_ways(self, savers: Savers, places: Mapping[Variable, Any]) -> None:
+        """Finds the nodes of the eager graph on the paths from results to sources."""
+        self.on_ways = [[savers.between(root, places[x]) for x in self.sources]
+                        for root in self.roots]
+        self.leads = [[not self.in_parts or savers.leads(root, places[x]) for x in self.sources]
+                      for root in self.roots]         # another branch may have other paths
+        self.on_any_way = reduce(or_, (each for row in self.on_ways for each in row), 0)
+        self.savers = savers.names
+        self.gone = savers.gone & self.on_any_way         # released by a sweep within the call
+
+    def find_saved(self, calls: list[OpCall], backward: list[OpCall],
+                   fed: Mapping[Variable, Any]) -> None:
+        """Finds what the backward part reads: values that are saved, and what is fed anyway."""
+        written = {x for call in calls for x in call.writes()}
+        read = dict.fromkeys(x for call in backward for x in values_read(call))
+        self.saved = [x for x in read if x in written and x not in fed]
+        self.direct = [x for x in read if x in fed]
+        self.backward = backward
+        self.positions = {x for x in read if not has_gradients(x.dtype)}
+        again = set(self.copies.values())
+        self.again_calls = [call for call in backward if not again.isdisjoint(call.writes())]
 
     @property
     def outdone(self) -> bool:            # type: ignore[override]
