@@ -5,6 +5,7 @@ import pytest
 from cases import each
 
 import tensorlib as tl
+from tensorlib import nn
 from tensorlib.testing import assert_close
 
 RNG = np.random.default_rng(1)
@@ -212,3 +213,15 @@ def test_dense_tensors_say_that_they_have_no_positions():
             getattr(x, name)()
     with pytest.raises(RuntimeError, match="to_sparse: sparse_dim must be from 1 to 2, got 0"):
         x.to_sparse(0)
+
+
+@each("sparse", [A.to_sparse(), A.to_sparse_csr()])
+def test_parameters_are_dense_and_buffers_may_be_sparse(sparse):
+    for kind in (nn.Parameter, nn.Buffer):
+        with pytest.raises(TypeError, match="takes a dense tensor, got one of tensorlib.sparse_c"):
+            kind(sparse)
+    layer = nn.Linear(4, 3, bias=False)
+    del layer.weight
+    layer.register_buffer("weight", sparse)
+    assert_close(layer(tl.ones(2, 4)), tl.ones(2, 4) @ A.t())
+    assert layer.state_dict()["weight"].layout is sparse.layout
