@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tensorlib import Tensor, empty
+from tensorlib import Tensor, empty, strided
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.explained import explain
 from tensorlib._core.interpreters.foreign import refuse_override
@@ -79,6 +79,9 @@ def showing(cls: type[Tensor], data: Tensor | None, requires_grad: bool):
     if data is not None:
         if not isinstance(data, Tensor):
             raise TypeError(f"{cls.__name__}: takes a Tensor, got {type_name(data)}")
+        if data.layout is not strided:
+            raise TypeError(f"{cls.__name__}: takes a dense tensor, got one of {data.layout}; "
+                            "register_buffer keeps a sparse one")
         made.data = data
     made.requires_grad = requires_grad
     return made

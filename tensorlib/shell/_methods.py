@@ -43,9 +43,11 @@ def type_(self, dtype=None, non_blocking=False):
     return self.to(dtype=getattr(dtype, "dtype", dtype) if isinstance(dtype, type) else dtype)
 
 
-def new(self, *args):
-    """A tensor of this one's dtype: of the data of a sequence, or not initialized, of sizes; or a
-    view of a tensor of this dtype."""
+def new(self, *args, size=None):
+    """A tensor of this one's dtype: of the data of a sequence, or not initialized, of sizes, which
+    may be given by name; or a view of a tensor of this dtype."""
+    if size is not None and not args:
+        return self.new_empty(size)
     if len(args) == 1 and isinstance(args[0], Tensor) and args[0].dtype == self.dtype:
         return Tensor(args[0])
     if len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray, Tensor)) and not (

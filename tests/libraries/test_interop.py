@@ -301,3 +301,12 @@ class TestProtocols:
         for operation in (lambda: [1.0] + tl.ones(1), lambda: tl.ones(1) - [1.0]):
             with pytest.raises(TypeError):
                 operation()
+
+
+def test_what_numpy_makes_of_tensors_is_given_back():
+    x = tl.ones(2, requires_grad=True)
+    made = np.concatenate([x, x])
+    assert tl.from_numpy(made) is made
+    made.sum().backward()
+    assert x.grad.tolist() == [2, 2]
+    assert x.new(size=(2, 3)).shape == (2, 3)

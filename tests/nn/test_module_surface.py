@@ -119,6 +119,14 @@ def test_margins_of_convolutions(n, mode):
     assert layer(X[n]).equal(getattr(F, f"conv{n}d")(wide, layer.weight, layer.bias))
 
 
+@pytest.mark.parametrize("mode", ["constant", "reflect", "replicate", "circular"])
+@pytest.mark.parametrize("margins", [(0, 0, 0, 0), (0, -1, 0, 0), (-1, -1, -1, 0)])
+def test_a_padded_tensor_has_elements_of_its_own(margins, mode):
+    x = tl.ones(1, 1, 4, 4)
+    F.pad(x, margins, mode=mode).zero_()
+    assert x.sum() == 16
+
+
 # ---- transformers --------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("mode", ["zeros", "circular"])

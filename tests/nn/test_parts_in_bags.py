@@ -83,11 +83,12 @@ def test_bags_have_derivatives_of_any_kind_and_the_same_bits_by_any_number_of_th
 def test_what_is_no_place_or_no_offset_is_refused():
     w, places = tl.ones(4, 2), tl.tensor([0, 3, 1])
     for offsets in ([1], [0, 2, 1], [0, 4], [0, -1]):
-        with pytest.raises(ValueError, match="embedding_bag: offsets must begin with 0"):
+        with pytest.raises(RuntimeError, match="embedding_bag: offsets must begin with 0"):
             F.embedding_bag(places, w, tl.tensor(offsets))
     for wrong in (4, -1):
-        with pytest.raises(IndexError, match=f"index out of range in self: {wrong}"):
-            F.embedding_bag(tl.tensor([0, wrong]), w, tl.tensor([0, 1]))
+        for error in (IndexError, RuntimeError):
+            with pytest.raises(error, match=f"index out of range in self: {wrong}"):
+                F.embedding_bag(tl.tensor([0, wrong]), w, tl.tensor([0, 1]))
     from tensorlib._core.layers import bags
     for call in (lambda: bags.bag_sums(tl.ones(4), places, places, False, False),
                  lambda: bags.bag_sums(w.long(), places, places, False, False),

@@ -222,6 +222,12 @@ def test_slopes_between_places_of_ones_own(n, edge_order):
             assert_same(slopes, np.gradient(y, widths[d], axis=d, edge_order=edge_order))
 
 
+def test_a_tensor_without_dims_is_a_width():
+    y = tl.tensor([1.0, 2.0, 4.0])
+    for found, wanted in zip(tl.gradient(y, spacing=tl.tensor(2)), tl.gradient(y, spacing=2)):
+        assert tl.equal(found, wanted)
+
+
 @pytest.mark.parametrize(("kind", "places", "wanted"), [
     ("float32", "float64", "float64"), ("int64", "float64", "float64"),
     ("float32", "int64", "float32"), ("int64", "int32", "float32"),

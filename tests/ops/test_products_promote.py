@@ -47,3 +47,11 @@ def test_arrays_and_out_promote_too():
 def test_bools_alone_have_no_product():
     with pytest.raises(RuntimeError, match="matmul: not implemented for tensorlib.bool"):
         tl.ones(2, 2, dtype=tl.bool) @ tl.ones(2, dtype=tl.bool)
+
+
+@pytest.mark.parametrize("name, x", [("addmm", (2, 2)), ("baddbmm", (1, 2, 2)), ("addmv", (2,))])
+def test_a_factor_of_one_leaves_integers_what_they_are(name, x):
+    shapes = {"addmm": ((2, 2), (2, 2)), "baddbmm": ((1, 2, 2),) * 2, "addmv": ((2, 2), (2,))}
+    given = [tl.ones(shape, dtype=tl.int64) for shape in (x, *shapes[name])]
+    found = getattr(tl, name)(*given, beta=1.0, alpha=1.0)
+    assert found.dtype is tl.int64 and found.tolist() == getattr(tl, name)(*given).tolist()

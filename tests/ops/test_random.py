@@ -98,6 +98,9 @@ def test_bernoulli_takes_a_probability_for_each_element():
     assert tl.bernoulli(p).tolist() == p.tolist()
     assert tl.bernoulli(p).dtype is tl.float64
     assert tl.zeros(3, 4).bernoulli_(p).tolist() == [p.tolist()] * 3
+    for kind in (tl.bool, tl.int64, tl.float32):
+        out = tl.empty(4, dtype=kind)
+        assert tl.bernoulli(p, out=out) is out and out.tolist() == p.tolist()
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 1000, 100_000])

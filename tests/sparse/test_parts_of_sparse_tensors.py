@@ -5,6 +5,7 @@ import pytest
 from cases import each
 
 import tensorlib as tl
+from tensorlib import nn
 from tensorlib._core.products import sparse
 from tensorlib.testing import assert_close
 
@@ -242,3 +243,15 @@ def test_meetings_refuse_positions_outside():
     for a, b in ((inside.int(), inside), (inside, inside[0])):
         with pytest.raises(RuntimeError, match="meetings"):
             sparse.meetings(a, b, 2, 2, 2)
+
+
+@each("sparse", [A.to_sparse(), A.to_sparse_csr()])
+def test_parameters_are_dense_and_buffers_may_be_sparse(sparse):
+    for kind in (nn.Parameter, nn.Buffer):
+        with pytest.raises(TypeError, match="takes a dense tensor, got one of tensorlib.sparse_c"):
+            kind(sparse)
+    layer = nn.Linear(4, 3, bias=False)
+    del layer.weight
+    layer.register_buffer("weight", sparse)
+    assert_close(layer(tl.ones(2, 4)), tl.ones(2, 4) @ A.t())
+    assert layer.state_dict()["weight"].layout is sparse.layout

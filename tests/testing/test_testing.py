@@ -254,6 +254,14 @@ class TestGradcheck:
                 check(lambda x: x * x, x())
 
 
+@pytest.mark.parametrize("fast_mode", [True, False])
+def test_second_derivatives_of_functions_that_read_their_parameters(fast_mode):
+    layer = tl.nn.Linear(3, 4).double()
+    x = tl.randn(2, 3, dtype=tl.float64, requires_grad=True)
+    assert gradgradcheck(lambda x, *parameters: layer(x), (x, *layer.parameters()),
+                         fast_mode=fast_mode)
+
+
 class TestStrategies:
     @given(st.data())
     def test_tensors_are_what_was_asked_for(self, data):

@@ -105,7 +105,8 @@ cdef Tensor from_ndarray(str name, object array):
 def from_numpy(array):
     """A tensor that shares the memory of a NumPy array, whatever its strides.
 
-    A read-only array gives a tensor that operations never write to.
+    A read-only array gives a tensor that operations never write to. A tensor is given back, as
+    NumPy's functions of tensors return some.
     Raises: TypeError for dtypes without a counterpart, ValueError for memory that can't be shared.
 
     >>> a = np.zeros(3)
@@ -114,6 +115,8 @@ def from_numpy(array):
     >>> x
     tensor([0., 0., 5.], dtype=tensorlib.float64)
     """
+    if isinstance(array, Tensor):
+        return array
     if not isinstance(array, np.ndarray):
         raise TypeError(f"from_numpy: expected a numpy.ndarray, got {type(array).__name__}")
     x = from_ndarray("from_numpy", array)

@@ -30,7 +30,7 @@ from tensorlib._core.interpreters.foreign cimport (
 )
 from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.tensor cimport Tensor, new_like
-from tensorlib._core.tiles.copies cimport copy_into
+from tensorlib._core.tiles.copies cimport cast, copy_into
 from tensorlib._core.tiles.loops cimport find_cast
 
 from tensorlib._core.interpreters.recording import UnsupportedDtype
@@ -376,7 +376,7 @@ cdef int draw_below(Tensor x, double p, Generator generator) except -1:
 def bernoulli(input, p=None, *, generator=None, out=None):
     """1 with the probability that each element of `input` gives, else 0; or with probability `p`.
 
-    Shapes: (*) -> (*).
+    out: of any dtype. Shapes: (*) -> (*).
     Raises: RuntimeError unless the probabilities are in [0, 1] and of a floating dtype, TypeError.
 
     >>> tensorlib.bernoulli(tensorlib.tensor([0., 1.]))
@@ -400,6 +400,8 @@ def bernoulli(input, p=None, *, generator=None, out=None):
         check_real("bernoulli", x)
     x = with_room("bernoulli", x)
     draw_truths("bernoulli", x, input if p is None else p, chosen("bernoulli", generator))
+    if isinstance(out, Tensor):
+        x = cast(x, (<Tensor>out).type)
     return as_examples(finish("bernoulli", x, out, False))
 
 

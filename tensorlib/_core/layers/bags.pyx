@@ -16,6 +16,8 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, zero
 from tensorlib._kernels.entries cimport Bags
 
+from tensorlib._core.base.error_names import IndexOutOfRange
+
 ctypedef void (*bags_fn)(Bags* of, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
 
 cdef enum:
@@ -52,10 +54,10 @@ cdef int begin(Bags* of, Tensor table, Tensor places, Tensor offsets, bint mean,
 cdef int check(Bags* of, Tensor offsets) except -1:
     if of.wrong_bag >= 0:
         bounds = offsets.tolist() if of.has_end else [*offsets.tolist(), of.given]
-        raise ValueError("embedding_bag: offsets must begin with 0 and not fall, up to the number "
-                         f"of indices, got {bounds}")
+        raise RuntimeError("embedding_bag: offsets must begin with 0 and not fall, up to the "
+                           f"number of indices, got {bounds}")
     if of.is_wrong:
-        raise IndexError(f"embedding_bag: index out of range in self: {of.wrong_place}")
+        raise IndexOutOfRange(f"embedding_bag: index out of range in self: {of.wrong_place}")
     return 0
 
 

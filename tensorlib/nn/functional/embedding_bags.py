@@ -110,8 +110,8 @@ def sums_back(grad, weight, places, offsets, mean, has_end):
 def bag_sums(weight: Tensor, places: Tensor, offsets: Tensor, mean, has_end):
     """The sums or means of the rows of a table at places, in bags that begin at offsets.
 
-    has_end: the last offset is the end. Raises: IndexError for a place out of range, ValueError for
-    offsets that do not begin with 0 or that fall.
+    has_end: the last offset is the end. Raises: IndexError for a place out of range, RuntimeError
+    for offsets that do not begin with 0 or that fall.
     """
 
 
@@ -132,8 +132,9 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets=None, max_norm=None, no
     gives zeros. per_sample_weights: a factor for each index, with "sum". padding_idx: a row that
     is left out. include_last_offset: the last offset is the end. sparse: gradients are dense.
     Shapes: (B, N) or (N,), (V, D), (B,) -> (B, D).
-    Raises: IndexError for an index out of range, ValueError for other shapes or another `mode`, and
-    for "max" with scale_grad_by_freq or sparse.
+    Raises: IndexError for an index out of range, RuntimeError for offsets that do not begin with 0
+    or that fall, ValueError for other shapes or another `mode`, and for "max" with
+    scale_grad_by_freq or sparse.
     """
     if mode not in ("mean", "sum", "max"):
         raise ValueError(f"embedding_bag: mode has to be one of sum, mean or max, got {mode!r}")
@@ -213,7 +214,7 @@ def sums_of_rows(rows, owners, count, size):
 
 
 def parts_of(input, offsets, include_last):
-    """Where each bag begins, and how many indices it has. Raises: ValueError."""
+    """Where each bag begins, and how many indices it has. Raises: ValueError, RuntimeError."""
     if input.ndim == 2:
         if offsets is not None:
             raise ValueError("embedding_bag: if input is 2D, then offsets has to be None")
@@ -228,8 +229,8 @@ def parts_of(input, offsets, include_last):
     bounds = [*begins, end]
     if begins and begins[0] != 0 or not 0 <= bounds[-1] <= input.shape[0] or (
             bounds != sorted(bounds)):
-        raise ValueError("embedding_bag: offsets must begin with 0 and not fall, up to the number "
-                         f"of indices, got {bounds}")
+        raise RuntimeError("embedding_bag: offsets must begin with 0 and not fall, up to the "
+                           f"number of indices, got {bounds}")
     return begins, list(map(sub, bounds[1:], bounds))
 
 

@@ -6,6 +6,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib import float32, is_grad_enabled, where, zeros
+from tensorlib._core.base.error_names import IndexOutOfRange
 from tensorlib._core.base.importing import deferred
 from tensorlib._core.interpreters.capture import is_noted_for_gradients, may_be_differentiated
 from tensorlib._core.products import linear as kernels
@@ -173,7 +174,7 @@ def check_indices(name, indices):
 def rows_are_not_negative(indices, name):
     """Raises IndexError for a negative index."""
     if indices.numel() and indices.amin() < 0:
-        raise IndexError(f"{name}: index out of range in self: {int(indices.amin())}")
+        raise IndexOutOfRange(f"{name}: index out of range in self: {int(indices.amin())}")
 
 
 def padding_place(name, padding_idx, rows):

@@ -216,6 +216,8 @@ def added_product(name, product_of):
         plain = type(beta) in PLAIN and type(alpha) in PLAIN
         if not (plain and dtype.is_floating_point):
             check_factors(name, (input, made), beta=beta, alpha=alpha)
+            if isinstance(beta, float) and beta.is_integer():          # integers stay integers
+                beta = int(beta)
         if isinstance(beta, (int, float)) and beta == 0:
             result = made if alpha == 1 else made * alpha
             result = result if input.dtype == dtype else result + zeros_like(input)

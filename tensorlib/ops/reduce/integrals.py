@@ -8,7 +8,7 @@ from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.interpreters.foreign import is_tensor
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.arguments import refuse_bools, require_dims
+from tensorlib.ops.arguments import integer, refuse_bools, require_dims
 from tensorlib.ops.declare import alias, composite
 from tensorlib.ops.late import declared
 from tensorlib.ops.publish import FUNCTIONS
@@ -25,20 +25,21 @@ def differences(x, n=1, dim=-1):
 
 @composite(tensors=("input",), out=True, reference=differences,
            samples=given(((5,),), ((2, 4), 2), ((3, 2), 1, 0), ((2, 3), 0), ((3,), 5), ((0, 2), 1)),
-           errors=refusals((RuntimeError, ()), (IndexError, (3,), 1, 1), (RuntimeError, (3,), -1)),
-           complex=True)
+           errors=refusals((RuntimeError, ()), (IndexError, (3,), 1, 1), (RuntimeError, (3,), -1),
+                           (TypeError, (3,), float("inf"))), complex=True)
 def diff(input: Tensor, n=1, dim=-1, prepend=None, append=None):
     """Differences of neighbours along a dim, taken `n` times; of bools where neighbours differ.
 
     prepend, append: tensors to join before and after `input` first, unless `n` is 0.
 
     Shapes: (*, N, *) -> (*, N - n, *), at least 0.
-    Raises: RuntimeError for a tensor without dims or a negative `n`, IndexError.
+    Raises: RuntimeError for a tensor without dims or a negative `n`, IndexError, TypeError.
 
     >>> tensorlib.tensor([1, 4, 9, 16]).diff()
     tensor([3, 5, 7])
     """
     require_dims("diff", input, 1)
+    n = integer("diff", "n", n)
     if n < 0:
         raise RuntimeError(f"diff: n must be 0 or more, got {n}")
     dim = wrap("diff", dim, input.ndim)
@@ -185,7 +186,9 @@ def gradient(input: Tensor, spacing=1, dim=None, edge_order=1):
     dims = [wrap("gradient", d, input.ndim) for d in dims]
     if len(set(dims)) < len(dims):
         raise RuntimeError(f"gradient: a dim appears multiple times in {dims}")
-    if isinstance(spacing, Tensor):
+    if isinstance(spacing, Tensor) and spacing.ndim == 0:
+        spacing = plain_number("gradient", "spacing", spacing)
+    elif isinstance(spacing, Tensor):
         raise TypeError("gradient: spacing must be a number or a sequence, got a Tensor")
     spacing = 1 if spacing is None else spacing
     steps = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)

@@ -109,7 +109,7 @@ def pad(input: Tensor, pad, mode="constant", value=None):
         for size, before, after in zip(reversed(spatial), sizes[::2], sizes[1::2]):
             check_border(size, before, after, mode)
     if not any(sizes):
-        return input
+        return input.clone()
     if input.is_complex():                               # its parts are padded alike
         return FUNCTIONS["complex"](*(bordered(part, spatial, sizes, mode, False)
                                       for part in (input.real, input.imag)))
