@@ -61,6 +61,15 @@ def an_element_of_a_list():
     return lambda x: state[0] * state[1] + x, lambda h: state.__setitem__(0, h)
 
 
+def an_element_of_a_class_of_lists():
+    class Rows(list):
+        def __iter__(self):
+            return iter(())
+
+    state = Rows([2.0, TENSORS[0].clone()])
+    return lambda x: state[-1] * state[0] + x, lambda h: state.__setitem__(1, h)
+
+
 def a_tuple_in_a_list():
     state = [2.0, (TENSORS[0].clone(), TENSORS[1].clone())]
     return (lambda x: state[-1][1] * state[0] + x,
@@ -111,6 +120,7 @@ def beside_a_gradient_from_before():
 
 PLACES = [an_attribute, what_a_dict_has, a_variable_of_a_closure, an_attribute_of_a_module,
           what_a_tuple_has, a_tuple_that_is_unpacked, an_element_of_a_list, a_tuple_in_a_list,
+          an_element_of_a_class_of_lists,
           what_it_writes_into, in_a_training_step, beside_a_gradient_from_before]
 
 

@@ -220,3 +220,38 @@ def test_a_part_of_few_operations_runs_eagerly():
         for _ in range(3):
             assert compiled(tl.ones(3)).tolist() == f(tl.ones(3)).tolist()
     assert [part._may_replay() for part in compiled._entries[0].parts.parts] == [False, True]
+
+
+def sampled(x):
+    y = (x * 2).sin().exp() + x
+    n = float(y.sum())
+    return y * n + W
+
+
+class Sampler(tl.nn.Module):
+    @tl.no_grad()
+    def forward(self, x):
+        y = (x * W).cos().exp() + x
+        return y * float(y.sum())
+
+    @tl.inference_mode()
+    @tl.enable_grad()
+    def sample(self, x):
+        y = (x * W).sin().exp() + x
+        return y * float(y.sum())
+
+
+@each("f, inference", [
+    (tl.no_grad()(sampled), False), (tl.inference_mode()(sampled), True), (Sampler(), False),
+    (Sampler().sample, True), (tl.no_grad()(tl.enable_grad()(sampled)), False)])
+def test_functions_under_a_decorated_mode_are_replayed_in_parts(f, inference):
+    compiled = tl.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for k in range(4):
+            x = (tl.arange(3.0) + k).requires_grad_()
+            found, wanted = compiled(x), f(x)
+            assert found.tolist() == wanted.tolist()
+            assert found.requires_grad == wanted.requires_grad
+            assert found.is_inference() == wanted.is_inference() == inference
+    assert any(part._may_replay() for parted in compiled._parts.values() for part in parted.parts)

@@ -27,6 +27,7 @@ from tensorlib.program.capture.returned import flatten_result
 from tensorlib.program.capture.trace import captured_names
 from tensorlib.program.compiled.chains import chain_for
 from tensorlib.program.compiled.checking import compared
+from tensorlib.program.compiled.decorated import Decorated, undecorated
 from tensorlib.program.compiled.linking import check_kept_gradients, is_linked, leaves_made
 from tensorlib.program.compiled.replaying import Differentiable, Replay, Savers
 from tensorlib.program.compiled.states import Undo
@@ -136,7 +137,7 @@ class Compiled(Dispatcher):
                           "__del__, which a guard would delay")
                 return self._f(*args, **kwargs)
         recorder.reads = ReadRecorder(recorder.is_inside, contained(args, kwargs))
-        recorder.reads.root = root_of(self._f)
+        recorder.reads.root, _ = undecorated(root_of(self._f))
         if self._slots is not None:
             for way in self._entries:
                 self._slots.update(replaced_tensors(way.conditions.guards) if way.replay else {})
@@ -230,7 +231,8 @@ class Compiled(Dispatcher):
 
     def _in_parts(self, line: int, why: str) -> Any:
         """The function split into parts around a line; None if it can't be split there."""
-        f = root_of(self._f)
+        whole = root_of(self._f)
+        f, modes = undecorated(whole)
         if type(f) is not FunctionType:
             return None
         line = line or line_named(f, why)
@@ -240,9 +242,11 @@ class Compiled(Dispatcher):
             except (NoSource, CannotSplit, SyntaxError):
                 self._parts[line] = None
         parted = self._parts[line]
-        if parted is None or f is self._f:
+        if parted is not None and modes:
+            parted = Decorated(parted, modes)
+        if parted is None or whole is self._f:
             return parted
-        return InParts(self._f, f, parted)
+        return InParts(self._f, whole, parted)
 
     def _part(self, f: Callable[..., Any], definition: Any) -> "Compiled":
         """A part of the function, compiled."""

@@ -3,6 +3,7 @@ attribute of a state. What is in one is given to each replay, as arguments are."
 
 cimport cython
 from cpython.dict cimport PyDict_GetItemWithError
+from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.object cimport PyObject
 
 from tensorlib._core.tensor.tensor cimport Tensor
@@ -50,9 +51,12 @@ cdef class Slot:
                 for i, x in enumerate(value)]
 
 
-cdef object element_of(list holder, Py_ssize_t place):
-    """An element of a list; MISSING for none."""
-    return holder[place] if -len(holder) <= place < len(holder) else MISSING
+cdef object element_of(holder, Py_ssize_t place):
+    """An element of a list, whatever its class overrides; MISSING for none."""
+    cdef Py_ssize_t size = PyList_GET_SIZE(holder)
+    if place < 0:
+        place += size
+    return <object>PyList_GET_ITEM(holder, place) if 0 <= place < size else MISSING
 
 
 def replaced_tensors(Guards guards):
