@@ -27,7 +27,7 @@ WIDE, LEAN = 2.4, 0.209                      # where it ends: metres from the mi
 
 def push(state: Tensor, right: Tensor) -> Tensor:
     """The states (x, speed, angle, its speed) of carts a moment later. (N, 4), (N,) -> (N, 4)."""
-    x, speed, angle, turn = state.unbind(1)
+    _, speed, angle, turn = state.unbind(1)
     force = tl.where(right == 1, FORCE, -FORCE)
     sin, cos = angle.sin(), angle.cos()
     pull = (force + POLE * HALF * turn.square() * sin) / (CART + POLE)
@@ -120,7 +120,7 @@ def main(argv: Sequence[str] | None = None) -> float:
         _, _, before = run(policy, 5)
     history = train(policy, args.steps, args.carts, args.lr)
     with tl.no_grad():
-        _, alive, after = run(policy, 5)
+        _, _, after = run(policy, 5)
     draw(args.out, history, before, after)
     print(f"upright for {history[0]:.0f} pushes at first, {history[-1]:.0f} at the end; "
           f"see {args.out}")

@@ -42,6 +42,7 @@ from tensorlib._core.base.limits import finfo as finfo, iinfo as iinfo
 from tensorlib._core.base.pool import (
     get_num_threads as get_num_threads, set_num_threads as set_num_threads
 )
+from tensorlib._core.base.storage import OutOfMemoryError as OutOfMemoryError
 from tensorlib._core.create.generator import default_generator as default_generator
 from tensorlib._core.graph.modes import (
     is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled
@@ -149,6 +150,7 @@ int8: _dtype
 int: _dtype
 long: _dtype
 nan: _float
+newaxis: None
 pi: _float
 qint32: _dtype
 qint8: _dtype
@@ -166,6 +168,54 @@ uint64: _dtype
 uint6: _dtype
 uint7: _dtype
 uint8: _dtype
+
+class DataDependent(RuntimeError, TypeError):
+    ...
+
+class Event:
+    ...
+
+class IndexOutOfRange(IndexError, RuntimeError):
+    ...
+
+class IntegerDivisionByZero(ZeroDivisionError, RuntimeError):
+    ...
+
+class NoSuchDevice(RuntimeError, AssertionError):
+    ...
+
+class OutOfRangeError(OverflowError, RuntimeError, ValueError):
+    ...
+
+class PyTorchFileReader:
+    ...
+
+class ScriptModule:
+    ...
+
+class Stream:
+    ...
+
+class SymBool:
+    ...
+
+class SymFloat:
+    ...
+
+class SymInt:
+    ...
+
+class UnfitPower(ValueError, RuntimeError):
+    ...
+
+class UnsupportedDtype(NotImplementedError, TypeError, RuntimeError):
+    ...
+
+class WrongArgument(ValueError, TypeError):
+    ...
+
+class WrongGradient(RuntimeError, TypeError):
+    ...
 
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value of each element, real also for complex ones."""

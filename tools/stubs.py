@@ -90,7 +90,10 @@ INITS = {
     "device": "self, type: _device | _str = 'cpu', index: _int | None = None",
     "Generator": "self, device: _Device = 'cpu'",
 }
-BASES = {"Size": "(tuple[_int, ...])", "OutOfMemoryError": "(MemoryError, RuntimeError)"}
+BASES = {"Size": "(tuple[_int, ...])"}
+# Classes of compiled modules that are shown as the package's own; others are written in its stub.
+SHOWN = {"Tensor": "tensorlib._core.tensor.tensor",
+         "OutOfMemoryError": "tensorlib._core.base.storage"}
 # written in Python, with their types
 UNDECLARED = ("tensorlib.array_api", "tensorlib.distributions", "tensorlib.program",
               "tensorlib.onnx", "tensorlib.optim", "tensorlib.utils.data",
@@ -140,7 +143,8 @@ def filled(text, indent):
 def class_stub(cls):
     """The stub of one class: its constructor, attributes, properties and methods."""
     name = cls.__name__
-    lines = [f"class {name}{BASES.get(name, '')}:"]
+    bases = f"({', '.join(base.__name__ for base in cls.__bases__)})"
+    lines = [f"class {name}{bases if issubclass(cls, Exception) else BASES.get(name, '')}:"]
     body = [f"    {line}" for line in ATTRIBUTES.get(name, ())]
     if name in INITS:
         body.append(laid_out("__init__", INITS[name], "None", "    ") + " ...")
@@ -213,7 +217,8 @@ def compiled_names():
                 if is_compiled(home):
                     found.setdefault(home, {})[value.__name__] = value
     found["tensorlib._core.graph.handles"] = {"RemovableHandle": RemovableHandle}
-    found["tensorlib._core.tensor.tensor"] = {"Tensor": tensorlib.Tensor}    # shown as tensorlib's
+    for name, home in SHOWN.items():
+        found.setdefault(home, {})[name] = getattr(tensorlib, name)
     return found
 
 
@@ -278,7 +283,7 @@ def re_exports(found, listed):
 def package_stub():
     """The stub of the package: names from elsewhere, dtypes, and every declared function."""
     shown = {name for _, name, short in IMPORTS if name == short and hasattr(tensorlib, name)}
-    imports, names = [], []
+    imports, names, classes = [], [], []
     for name in dir(tensorlib):
         value = getattr(tensorlib, name)
         home = getattr(value, "__module__", None) or ""
@@ -297,10 +302,15 @@ def package_stub():
             imports.append(("tensorlib._core.create.generator", name, name))
         elif isinstance(value, TensorKind):
             imports.append((place("tensorlib._typed"), name, name))
-        elif callable(value) and home.startswith("tensorlib."):
-            imports.append((place(home), name, name))
+        elif callable(value) and SHOWN.get(name, home).startswith("tensorlib."):
+            imports.append((place(SHOWN.get(name, home)), name, name))
+        elif isinstance(value, type) and home == "tensorlib":
+            classes.append(class_stub(value))
+        elif value is None:
+            names.append(f"{name}: None")
     parts = [re_exports(imports, listed=False), "\n".join(["__version__: _str", *sorted(names)])]
-    parts += [definition(name, function) for name, function in sorted(FUNCTIONS.items())]
+    parts += [*classes, *(definition(name, function)
+                          for name, function in sorted(FUNCTIONS.items()))]
     return with_prelude("tensorlib", parts, shown=shown)
 
 

@@ -58,6 +58,13 @@ def test_the_package_says_that_it_is_typed():
     assert (Path(tl.__file__).parent / "py.typed").exists()
 
 
+def test_the_stub_has_all_public_names():
+    """Other tests add names to the package of this process."""
+    stub = Path(tl.__file__).with_suffix(".pyi").read_text()
+    names = run_python("import tensorlib; print(*dir(tensorlib))").split()
+    assert not set(names) - set(re.findall(r"\w+", stub))
+
+
 @pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="needs the repository")
 class TestTheReference:
     page = "".join(path.read_text() for path in sorted((ROOT / "docs/reference").glob("*.md")))

@@ -3,6 +3,9 @@
 from builtins import int as _int, str as _str
 from typing import Any
 
+class OutOfMemoryError(MemoryError, RuntimeError):
+    ...
+
 def empty_cache() -> None:
     """Returns kept blocks above 4 KiB to the system."""
 

@@ -14,7 +14,7 @@ import bisect
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import tensorlib as tl
 from tensorlib._core.base.warned import warn_of
@@ -27,6 +27,12 @@ __all__ = [
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+
+
+class Keyed(Protocol[T_co]):
+    """What gives an example for a key, such as a dataset, a list or a text."""
+
+    def __getitem__(self, index: Any, /) -> T_co: ...
 
 
 class Dataset(Generic[T_co]):
@@ -310,7 +316,7 @@ class Subset(Dataset[T_co]):
     dataset: Any
     indices: Sequence[int]
 
-    def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
+    def __init__(self, dataset: Keyed[T_co], indices: Sequence[int]) -> None:
         self.dataset = dataset
         self.indices = indices
 
