@@ -19,6 +19,7 @@ END = {
     "guarded.pyx": "into tuples that were compared before",
     "draws.pyx": "once, with the real parts", "schedule.pyx": "once, with real and imaginary parts",
     "arrange.pyx": "once, with the last dims", "by_cast.pyx": "with half of the rows",
+    "ranges.pyx": "once, with the real and with the imaginary bounds",
 }
 
 

@@ -179,6 +179,7 @@ FILLED_BY_IMPORTS = """subclasses.dispatching values.OF_CALLS values.RULES value
     direct_steps.STEPS dispatch.DONE""".split()
 FOUND_AGAIN = """rules._warned collectives.known fully_shard.addresses group.state group.broken
     subgroups.made memory.SHARED einsum.PLANS optimizer._alive observer.instrumented_codes
+    queries.RESULT_TYPES
     sources.installed sources.code_cache sources.files jit._scripted parametrize.cache""".split()
 TOLD_OTHERWISE = """printing.options forward_ad._current observer.active options.allowed
     library._defined _symbolic_trace._wrapped node._side_effects""".split()

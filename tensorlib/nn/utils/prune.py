@@ -115,6 +115,13 @@ def hook_key(module: Any, name: str) -> Any:
     return None
 
 
+def dim_of(method: Any, t: Tensor) -> int:
+    """The dim whose slices a method prunes, from the first one. Raises: IndexError."""
+    if not -t.ndim <= method.dim < t.ndim:
+        raise IndexError(f"Invalid index {method.dim} for tensor of size {tuple(t.shape)}")
+    return int(method.dim % t.ndim)
+
+
 def combined(method: Any, t: Tensor, mask: Tensor) -> Tensor:
     """A mask with what a method takes out on top. Raises: ValueError for an unknown kind."""
     where: Any
@@ -123,9 +130,7 @@ def combined(method: Any, t: Tensor, mask: Tensor) -> Tensor:
     elif method.PRUNING_TYPE == "global":
         where = ...
     elif method.PRUNING_TYPE == "structured":
-        if not -t.ndim <= method.dim < t.ndim:
-            raise IndexError(f"Invalid index {method.dim} for tensor of size {tuple(t.shape)}")
-        dim = method.dim % t.ndim
+        dim = dim_of(method, t)
         kept = mask.movedim(dim, 0).flatten(1).sum(1) != 0 if t.ndim > 1 else mask != 0
         where = (slice(None),) * dim + (kept,)
     else:
@@ -255,7 +260,7 @@ class Structured(Amount):
         if t.ndim <= 1:
             raise ValueError("Structured pruning can only be applied to multidimensional tensors. "
                              f"Found tensor of shape {tuple(t.shape)} with {t.ndim} dims")
-        size = t.shape[self.dim]
+        size = t.shape[dim_of(self, t)]
         number = self.count(size)
         mask = default_mask.to(t.dtype, copy=True)
         if number:
