@@ -207,38 +207,46 @@ enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128,
         NAME(put)(left, right, y, y_row, count, base, rows, vectors);                            \
     }                                                                                            \
                                                                                                  \
-    /* y := x + one row, for `rows` rows of x that are WIDTH apart */                            \
-    static __attribute__((noinline)) void NAME(add_row)(const T* x, const T* row, T* y,          \
-                                                        Py_ssize_t y_row, Py_ssize_t rows,       \
-                                                        Py_ssize_t count) {                      \
-        for (; rows > 0; rows--, x += NAME(WIDTH), y += y_row)                                   \
-            for (Py_ssize_t j = 0; j < count; j++) y[j] = x[j] + row[j];                         \
+    /* y += x */                                                                                 \
+    static __attribute__((noinline)) void NAME(add)(const T* x, T* y, Py_ssize_t n) {            \
+        for (Py_ssize_t j = 0; j < n; j++) y[j] += x[j];                                         \
     }                                                                                            \
                                                                                                  \
-    /* The same as `chain` for a k of several parts, whose sums are added near by, since y may be\
-       far away */                                                                               \
-    static inline __attribute__((always_inline)) void NAME(tile)(                                \
+    /* The same as `chain` for a k of several parts. Their sums are added near by, since y may be\
+       far away; those of a few rows are added in y. */                                          \
+    static inline __attribute__((always_inline)) void NAME(parts)(                               \
             const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, Py_ssize_t p_row, T* y,  \
             Py_ssize_t y_row, Py_ssize_t k, Py_ssize_t depth, Py_ssize_t count,                  \
             NAME(base) base, const int rows, const int vectors) {                                \
         T sums[PANEL_MOST * NAME(WIDTH)];                                                        \
-        const NAME(base) none = {NAME(zeros), 0, 0}, before = {sums, NAME(WIDTH), 1};            \
-        const int row_last = k > depth && base.col && !base.row;                                 \
+        const int row_last = base.col && !base.row, apart = rows >= PANEL_ROWS;                  \
+        const NAME(base) none = {NAME(zeros), 0, 0};                                             \
+        const NAME(base) before = {apart ? sums : y, apart ? NAME(WIDTH) : y_row, 1};            \
         NAME(base) from = row_last ? none : base;                                                \
-        Py_ssize_t l = 0;                                                                        \
+        for (Py_ssize_t l = 0; l < k; l += depth) {                                              \
+            const int here = apart && k - l > depth;                                             \
+            NAME(chain)(a + l * a_col, a_row, a_col, p + l * p_row, p_row, here ? sums : y,      \
+                        here ? NAME(WIDTH) : y_row, k - l < depth ? k - l : depth,               \
+                        here ? vectors * NAME(LANES) : count, from, rows, vectors);              \
+            from = before;                                                                       \
+        }                                                                                        \
+        if (row_last)                                                                            \
+            for (int i = 0; i < rows; i++) NAME(add)(base.at, y + i * y_row, count);             \
+    }                                                                                            \
+                                                                                                 \
+    static inline __attribute__((always_inline)) void NAME(tile)(                                \
+            const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, Py_ssize_t p_row, T* y,  \
+            Py_ssize_t y_row, Py_ssize_t k, Py_ssize_t depth, Py_ssize_t count,                  \
+            NAME(base) base, const int rows, const int vectors, const int deep) {                \
         for (int i = 0; k >= PANEL_DEEP && i < rows; i++) {                                      \
             __builtin_prefetch(y + i * y_row, 1);                                                \
             if (vectors == 2) __builtin_prefetch(y + i * y_row + NAME(LANES), 1);                \
         }                                                                                        \
-        do {                                                                                     \
-            const int more = k - l > depth, here = more || row_last;                             \
-            NAME(chain)(a + l * a_col, a_row, a_col, p + l * p_row, p_row, here ? sums : y,      \
-                        here ? NAME(WIDTH) : y_row, more ? depth : k - l,                        \
-                        here ? vectors * NAME(LANES) : count, from, rows, vectors);              \
-            from = before;                                                                       \
-            l += depth;                                                                          \
-        } while (l < k);                                                                         \
-        if (row_last) NAME(add_row)(sums, base.at, y, y_row, rows, count);                       \
+        if (!deep)                                                                               \
+            NAME(chain)(a, a_row, a_col, p, p_row, y, y_row, k, count, base, rows, vectors);     \
+        else                                                                                     \
+            NAME(parts)(a, a_row, a_col, p, p_row, y, y_row, k, depth, count, base, rows,        \
+                        vectors);                                                                \
     }                                                                                            \
                                                                                                  \
     /* The same where row i of a is a window of an image: a + places[i] + taps[l] */             \
@@ -261,44 +269,63 @@ enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128,
         NAME(put)(left, right, y, y_row, count, base, rows, vectors);                            \
     }                                                                                            \
                                                                                                  \
-    /* The same for all rows of a */                                                             \
+    /* The same for all rows of a; deep: whether k has several parts */                          \
     static inline __attribute__((always_inline)) void NAME(rows)(                                \
             const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, Py_ssize_t p_row, T* y,  \
             Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t depth, Py_ssize_t count,    \
-            NAME(base) base, const int vectors) {                                                \
+            NAME(base) base, const int vectors, const int deep) {                                \
         /* one row alone or two take as long as three */                                         \
         while (PANEL_MOST > PANEL_ROWS                                                           \
                && (m == PANEL_MOST || m >= PANEL_MOST + 3)) {                                    \
             NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, depth, count, base, PANEL_MOST,   \
-                       vectors);                                                                 \
+                       vectors, deep);                                                           \
             m -= PANEL_MOST;                                                                     \
             a += PANEL_MOST * a_row;                                                             \
             y += PANEL_MOST * y_row;                                                             \
             base.at += PANEL_MOST * base.row;                                                    \
         }                                                                                        \
         for (; m >= PANEL_ROWS; m -= PANEL_ROWS) {                                               \
-            NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, depth, count, base, 6, vectors);  \
+            NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, depth, count, base, PANEL_ROWS,   \
+                       vectors, deep);                                                           \
             a += PANEL_ROWS * a_row;                                                             \
             y += PANEL_ROWS * y_row;                                                             \
             base.at += PANEL_ROWS * base.row;                                                    \
         }                                                                                        \
         switch (m) {                                                                             \
         case 5:                                                                                  \
-            NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, depth, count, base, 5, vectors);  \
+            NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, depth, count, base, 5, vectors,   \
+                       deep);                                                                    \
             break;                                                                               \
         case 4:                                                                                  \
-            NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, depth, count, base, 4, vectors);  \
+            NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, depth, count, base, 4, vectors,   \
+                       deep);                                                                    \
             break;                                                                               \
         case 3:                                                                                  \
-            NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, depth, count, base, 3, vectors);  \
+            NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, depth, count, base, 3, vectors,   \
+                       deep);                                                                    \
             break;                                                                               \
         case 2:                                                                                  \
-            NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, depth, count, base, 2, vectors);  \
+            NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, depth, count, base, 2, vectors,   \
+                       deep);                                                                    \
             break;                                                                               \
         case 1:                                                                                  \
-            NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, depth, count, base, 1, vectors);  \
+            NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, depth, count, base, 1, vectors,   \
+                       deep);                                                                    \
             break;                                                                               \
         }                                                                                        \
+    }                                                                                            \
+                                                                                                 \
+    static inline __attribute__((always_inline)) void NAME(panels)(                              \
+            const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, Py_ssize_t p_row,        \
+            Py_ssize_t panel, T* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,                \
+            Py_ssize_t depth, Py_ssize_t n, NAME(base) base, const int deep) {                   \
+        for (; n > NAME(LANES); n -= NAME(WIDTH), y += NAME(WIDTH), p += panel) {                \
+            NAME(rows)(a, a_row, a_col, p, p_row, y, y_row, m, k, depth,                         \
+                       n < NAME(WIDTH) ? n : NAME(WIDTH), base, 2, deep);                        \
+            base.at += NAME(WIDTH) * base.col;                                                   \
+        }                                                                                        \
+        if (n > 0)                                                                               \
+            NAME(rows)(a, a_row, a_col, p, p_row, y, y_row, m, k, depth, n, base, 1, deep);      \
     }                                                                                            \
                                                                                                  \
     /* y (m, n) := base + a (m, k) @ the b that was packed into p; or a b of whole panels where  \
@@ -309,12 +336,10 @@ enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128,
                               Py_ssize_t m, Py_ssize_t k, Py_ssize_t depth, Py_ssize_t n,        \
                               const T* base_at, Py_ssize_t base_row) {                           \
         NAME(base) base = NAME(base_of)(base_at, base_row);                                      \
-        for (; n > NAME(LANES); n -= NAME(WIDTH), y += NAME(WIDTH), p += panel) {                \
-            NAME(rows)(a, a_row, a_col, p, p_row, y, y_row, m, k, depth,                         \
-                       n < NAME(WIDTH) ? n : NAME(WIDTH), base, 2);                              \
-            base.at += NAME(WIDTH) * base.col;                                                   \
-        }                                                                                        \
-        if (n > 0) NAME(rows)(a, a_row, a_col, p, p_row, y, y_row, m, k, depth, n, base, 1);     \
+        if (k > depth)                                                                           \
+            NAME(panels)(a, a_row, a_col, p, p_row, panel, y, y_row, m, k, depth, n, base, 1);   \
+        else                                                                                     \
+            NAME(panels)(a, a_row, a_col, p, p_row, panel, y, y_row, m, k, k, n, base, 0);       \
     }                                                                                            \
                                                                                                  \
     static inline __attribute__((always_inline)) void NAME(window_rows)(                         \
@@ -363,18 +388,18 @@ enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128,
     static inline __attribute__((always_inline)) void NAME(run_tile)(                            \
             const T* x, Py_ssize_t apart, const Py_ssize_t* taps, const T* w, Py_ssize_t k,      \
             T* y, Py_ssize_t y_row, const int rows, const int vectors) {                         \
-        NAME(vector) left[PANEL_ROWS] = {{0}}, right[PANEL_ROWS] = {{0}};                        \
+        NAME(vector) left[PANEL_MOST] = {{0}}, right[PANEL_MOST] = {{0}};                        \
         for (Py_ssize_t l = 0; l < k; l++) {                                                     \
             const T* at = x + taps[l];                                                           \
             NAME(vector) b0 = *(const NAME(vector)*)at, b1 = {0};                                \
             if (vectors == 2) b1 = *(const NAME(vector)*)(at + apart);                           \
-            _Pragma("GCC unroll 6") for (int i = 0; i < rows; i++) {                             \
+            _Pragma("GCC unroll 8") for (int i = 0; i < rows; i++) {                             \
                 T a = w[i * k + l];                                                              \
                 left[i] += a * b0;                                                               \
                 if (vectors == 2) right[i] += a * b1;                                            \
             }                                                                                    \
         }                                                                                        \
-        _Pragma("GCC unroll 6") for (int i = 0; i < rows; i++) {                                 \
+        _Pragma("GCC unroll 8") for (int i = 0; i < rows; i++) {                                 \
             *(NAME(vector)*)(y + i * y_row) = left[i];                                           \
             if (vectors == 2) *(NAME(vector)*)(y + i * y_row + apart) = right[i];                \
         }                                                                                        \
@@ -384,6 +409,12 @@ enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128,
             const T* x, Py_ssize_t apart, const Py_ssize_t* taps, const T* w, Py_ssize_t k,      \
             T* y, Py_ssize_t y_row, Py_ssize_t rows, const int vectors) {                        \
         switch (rows) {                                                                          \
+        case 8:                                /* neither where PANEL_MOST is less */            \
+            NAME(run_tile)(x, apart, taps, w, k, y, y_row, PANEL_MOST, vectors);                 \
+            break;                                                                               \
+        case 7:                                                                                  \
+            NAME(run_tile)(x, apart, taps, w, k, y, y_row, PANEL_MOST == 8 ? 7 : 6, vectors);    \
+            break;                                                                               \
         case 6: NAME(run_tile)(x, apart, taps, w, k, y, y_row, 6, vectors); break;               \
         case 5: NAME(run_tile)(x, apart, taps, w, k, y, y_row, 5, vectors); break;               \
         case 4: NAME(run_tile)(x, apart, taps, w, k, y, y_row, 4, vectors); break;               \
@@ -400,7 +431,7 @@ enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128,
         for (Py_ssize_t first = 0; first < n; first += NAME(WIDTH)) {                            \
             const Py_ssize_t last = n - NAME(LANES), at = first < last ? first : last;           \
             const Py_ssize_t apart = (at + NAME(LANES) < last ? at + NAME(LANES) : last) - at;   \
-            Py_ssize_t tiles = (m + PANEL_ROWS - 1) / PANEL_ROWS, rows;                          \
+            Py_ssize_t tiles = (m + PANEL_MOST - 1) / PANEL_MOST, rows;                          \
             for (Py_ssize_t i = 0; i < m; i += rows) {     /* of nearly equal heights */         \
                 rows = (m - i + tiles - 1) / tiles;                                              \
                 tiles--;                                                                         \

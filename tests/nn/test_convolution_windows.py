@@ -122,6 +122,23 @@ def test_runs_of_any_length_are_whole(wide, outs, dtype):
         np.testing.assert_array_equal(found.numpy(), wanted)        # whole numbers
 
 
+@each("dtype", ["float32", "float64"])
+@each("places", [15, 16, 32, 61])            # in a row of the result
+@each("stride", [1, 2, 3])
+def test_runs_of_wide_windows_with_strides_are_whole(stride, places, dtype):
+    for kernel, padding, dilation in (((7, 7), 3, 1), ((2, 5), 0, 2), ((4, 6), 9, 1)):
+        wide = (places - 1) * stride + (kernel[1] - 1) * dilation + 1 - 2 * padding
+        if wide < 1:
+            wide, padding = wide + 2 * padding, 0
+        x, weight = drawn((2, 3, 13, wide), (20, 3, *kernel))
+        x[:, :, 3, wide // 2], x[:, :, :, -1] = np.inf, np.nan
+        found = F.conv2d(tl.from_numpy(x.astype(dtype)), tl.from_numpy(weight.astype(dtype)),
+                         None, stride, padding, dilation)
+        with np.errstate(invalid="ignore"):
+            wanted = by_taps(x, weight, *[(n, n) for n in (stride, padding, dilation)])
+        np.testing.assert_array_equal(found.numpy(), wanted)        # whole numbers
+
+
 @pytest.mark.parametrize("padding", [0, 1, (2, 0, 3)])
 @pytest.mark.parametrize("stride", [1, (2, 3, 1)])
 def test_volumes_and_sequences_are_the_same(stride, padding):

@@ -21,6 +21,7 @@ from tensorlib._core.products.panel_products cimport add_row, pack_panels, panel
 cdef enum:
     BACK = 1 << 19   # bytes of the columns of some channels, for the gradient of the input
     STRIP = 1 << 18  # bytes of the columns of a strip, forward,
+    LONG_STRIP = 1 << 20     # and where there are none, since strips share rows that are copied
     LEAST = 256      # but at least so many places, as products of fewer columns are slow
     TALL = 1 << 19   # the same two for the gradient of the weight, whose product sums over places
     LEAST_TALL = 512
@@ -253,8 +254,8 @@ cdef int run_parts(Convolution* c, Py_ssize_t parts) except -1:
 
 
 cdef int by_strips(Convolution* c) except -1:
-    cut_strips(c, STRIP, LEAST)
     pack_weight(c)
+    cut_strips(c, LONG_STRIP if c.runs else STRIP, LEAST)
     try:
         run_parts(c, c.images * c.groups)
     finally:

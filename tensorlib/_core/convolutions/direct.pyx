@@ -7,7 +7,8 @@ from a copy of it that is padded with zeros.
 
 Where windows are next to each other, one tap of all windows of a row is a contiguous run of the
 image. These runs are the rows of a matrix by which the weight is multiplied, and nothing is copied
-or transposed: 3 to 32 channels of 32 x 32 took 30 us by columns, and take 18.
+or transposed: 3 to 32 channels of 32 x 32 took 30 us by columns, and take 18. With a stride, the
+columns of a copy of the image are put in such an order that these runs are contiguous, too.
 
 In bfloat16 an element is a pair of channels, and the pairs of a place lie beside each other in the
 copy: so a row of a window is one run, which is copied faster than its elements.
@@ -21,6 +22,7 @@ from tensorlib._core.products.pair_products cimport mix_rows, round_results
 from tensorlib._core.products.panel_products cimport (
     multiply_runs, multiply_windows, shortest_run, turn,
 )
+from tensorlib._core.tiles.loops cimport find_gather
 from tensorlib._kernels.windows cimport Window
 
 cdef enum:
@@ -28,6 +30,8 @@ cdef enum:
     TOGETHER = 16        # are multiplied at once (`tile_product.h`) and mostly lie in a row
     LEAST_OUTS = 8       # with fewer, most of a panel is zeros
     LEAST_TAPS = 100     # with fewer, transposing the result takes longer than making columns
+    WIDE_KERNEL = 5      # columns of windows from which on runs are faster for many taps,
+    MOST_RUNS = 256      # if these are not more
     LEAST_PAIRS = 16     # channel pairs of a place that are copied at once: fewer taps will do then
 
 
@@ -197,16 +201,26 @@ cdef const char* with_pairs(const Direct* d, const Window* w, const char* x,
 
 cdef bint runs_fit(Direct* d, const Window* w) noexcept nogil:
     """Whether runs are faster than columns or windows. For that, rows must nearly fill vectors, and
-    many taps may have few output channels only. Sets `copies`."""
+    many taps may have few output channels only, or be of wide windows. Sets `copies`."""
     cdef Py_ssize_t lanes = shortest_run(d.dtype), run = w.out[2]
-    d.copies = not inside(w)
-    return (w.stride[2] == 1 and run >= lanes and run * 4 >= (run + lanes - 1) // lanes * lanes * 3
-            and (d.taps < LEAST_TAPS or d.outs < lanes))
+    cdef Py_ssize_t filled = (run + lanes - 1) // lanes * lanes
+    d.copies = not inside(w) or w.stride[2] > 1
+    if run < lanes or run * 4 < filled * 3 or w.stride[2] > 1 and w.kernel[2] < WIDE_KERNEL:
+        return False
+    return (d.taps < LEAST_TAPS or d.outs < lanes or w.kernel[2] >= WIDE_KERNEL
+            and d.taps <= MOST_RUNS and run * 16 >= filled * 15)
+
+
+cdef inline Py_ssize_t row_of_runs(const Window* w) noexcept nogil:
+    """Elements in a row of a copy in which columns that are a stride apart are neighbours"""
+    return (reach(w, 2) + w.stride[2] - 1) // w.stride[2] * w.stride[2]
 
 
 cdef size_t room_of_runs(const Direct* d, const Window* w) noexcept nogil:
     """The bytes of scratch memory that `by_runs` needs."""
-    cdef size_t copy = d.ins * reach(w, 0) * reach(w, 1) * reach(w, 2) if d.copies else 0
+    cdef size_t copy = d.ins * reach(w, 0) * reach(w, 1) * row_of_runs(w) if d.copies else 0
+    if w.stride[2] > 1:
+        copy += row_of_runs(w)
     return d.taps * sizeof(Py_ssize_t) + copy * d.itemsize
 
 
@@ -217,17 +231,53 @@ cdef void by_runs(const Direct* d, const Window* w, const char* x, const char* w
     y_plane: elements from one plane of the result to the next.
     """
     cdef Py_ssize_t* taps = <Py_ssize_t*>scratch
+    cdef char* copy = scratch + d.taps * sizeof(Py_ssize_t)
     cdef Py_ssize_t[3] step
     cdef Py_ssize_t plane = w.apart, i, j, first
     step = [w.size[1] * w.size[2], w.size[2], 1]
     if d.copies:
-        x = with_zeros(d, w, x, scratch + d.taps * sizeof(Py_ssize_t))
-        step = [reach(w, 1) * reach(w, 2), reach(w, 2), 1]
+        x = with_zeros(d, w, x, copy) if w.stride[2] == 1 else in_strides(d, w, x, copy)
+        step = [reach(w, 1) * row_of_runs(w), row_of_runs(w), 1]
         plane = reach(w, 0) * step[0]
     find_taps(d, w, plane, step, taps)
+    if w.stride[2] > 1:
+        for i in range(d.taps):
+            first = i % w.kernel[2] * w.dilation[2]
+            taps[i] += place_in_strides(w, first) - first
     for i in range(w.out[0]):
         for j in range(w.out[1]):
             first = i * w.stride[0] * step[0] + j * w.stride[1] * step[1]
             multiply_runs(d.dtype, x + first * d.itemsize, taps, weight, y, y_plane, d.outs,
                           d.taps, w.out[2])
             y += w.out[2] * d.itemsize
+
+
+cdef inline Py_ssize_t place_in_strides(const Window* w, Py_ssize_t column) noexcept nogil:
+    """Where a column is in a row of the copy of `in_strides`"""
+    cdef Py_ssize_t apart = w.stride[2]
+    return column % apart * (row_of_runs(w) // apart) + column // apart
+
+
+cdef const char* in_strides(const Direct* d, const Window* w, const char* x,
+                            char* y) noexcept nogil:
+    """y := a copy of what windows see of x, padded with zeros; in each row first the columns 0,
+    stride, 2 * stride and so on, then 1, 1 + stride and so on"""
+    cdef Py_ssize_t deep = reach(w, 0), high = reach(w, 1), wide = row_of_runs(w), p, i, j, first
+    cdef Py_ssize_t run = max(<Py_ssize_t>0, min(w.size[2], reach(w, 2) - w.pad[2]))
+    cdef Py_ssize_t low = max(<Py_ssize_t>0, min(w.size[1], high - w.pad[1]))
+    cdef Py_ssize_t apart = w.stride[2], each = wide // apart
+    cdef char* padded = y + d.ins * deep * high * wide * d.itemsize       # one row in order
+    cdef char* to
+    memset(y, 0, d.ins * deep * high * wide * d.itemsize)
+    memset(padded, 0, wide * d.itemsize)
+    for p in range(d.ins):
+        for i in range(max(<Py_ssize_t>0, min(w.size[0], deep - w.pad[0]))):
+            for j in range(low):
+                memcpy(padded + w.pad[2] * d.itemsize,
+                       x + (p * w.apart + (i * w.size[1] + j) * w.size[2]) * d.itemsize,
+                       run * d.itemsize)
+                to = y + ((p * deep + i + w.pad[0]) * high + j + w.pad[1]) * wide * d.itemsize
+                for first in range(apart):
+                    find_gather(d.dtype)(padded + first * d.itemsize, apart * d.itemsize,
+                                         to + first * each * d.itemsize, each)
+    return y
