@@ -140,6 +140,8 @@ cdef class FourierPlan:
             return
         if along and 2 * item * n <= MOST_STRIPED:
             columns = columns_of_stripes(n, self.lanes)
+            if few and columns < self.lanes and n >= LEAST_TABLE:     # some lanes would be idle
+                columns = 0
         rows = n // columns if columns else rows_of_table(n, self.lanes, wide, few, along)
         self.plan.n, self.plan.striped = n, columns > 0
         set_passes(&self.plan.first, rows, wide)
@@ -155,7 +157,7 @@ cdef class FourierPlan:
         """A plan for n points of large prime factors, by a convolution of twice as many."""
         cdef Py_ssize_t item = 16 if double_ else 8, room
         cdef void* memory = NULL
-        self.inner = plan_of(points_of_convolution(n), double_, True, True)
+        self.inner = plan_of(points_of_convolution(n), double_, False, True)
         self.plan.n, self.plan.inner = n, &self.inner.plan
         self.nbytes = (n + self.inner.plan.n) * item
         room = self.functions.points_size(&self.plan) + self.functions.table_size(&self.plan)
