@@ -1,6 +1,6 @@
-"""Fourier transforms of numbers of points that are products of small primes.
+"""Fourier transforms of numbers of points that are products of small primes, and of others.
 
-Other numbers of points use NumPy's loops (`_core/products/transforms.pyx`). A plan has what depends
+A plan has what depends
 on the number of points alone: the factors, and all angles, each rounded once.
 """
 
@@ -36,6 +36,8 @@ cdef extern from * nogil:
                      Py_ssize_t end, char* shared, char* rooms)
     void part_double(const Job* job, Place source, Place target, int part, Py_ssize_t begin,
                      Py_ssize_t end, char* shared, char* rooms)
+    void fill_spectrum_single(const Plan* plan, char* room)
+    void fill_spectrum_double(const Plan* plan, char* room)
     Py_ssize_t turns_count_single(const Plan* plan)
     Py_ssize_t turns_count_double(const Plan* plan)
     Py_ssize_t points_size_single(const Plan* plan)
@@ -175,6 +177,32 @@ cdef void fill(Plan* plan, char* memory, const int* slot, floating kind) noexcep
     fill_passes(&plan.second, &circle, at)
 
 
+cdef void fill_chirp(const Plan* plan, char* room, floating kind) noexcept nogil:
+    """The chirp of a plan, and its spectrum. The room is for a transform of the inner plan, and has
+    the numbers of a circle."""
+    cdef Circle circle
+    cdef Py_ssize_t k
+    cdef floating sine = 0
+    cdef floating* at = <floating*>plan.chirp
+    circle.n, circle.high = 2 * plan.n, <long double*>room
+    draw(&circle)
+    for k in range(plan.n):
+        look_up(&circle, k * k % circle.n, at + 2 * k, &sine)
+        at[2 * k + 1] = -sine
+    if floating is float:
+        fill_spectrum_single(plan, room)
+    else:
+        fill_spectrum_double(plan, room)
+
+
+cdef void fill_chirp_single(const Plan* plan, char* room) noexcept nogil:
+    fill_chirp[float](plan, room, 0)
+
+
+cdef void fill_chirp_double(const Plan* plan, char* room) noexcept nogil:
+    fill_chirp[double](plan, room, 0)
+
+
 cdef Py_ssize_t lanes_single() noexcept nogil:
     return LINE // 2 // sizeof(float)
 
@@ -205,6 +233,7 @@ def table():
         ("lanes", <size_t>&lanes_single, <size_t>&lanes_double),
         ("plan_size", <size_t>&plan_size_single, <size_t>&plan_size_double),
         ("fill", <size_t>&fill_single, <size_t>&fill_double),
+        ("fill_chirp", <size_t>&fill_chirp_single, <size_t>&fill_chirp_double),
         ("points_size", <size_t>&points_size_single, <size_t>&points_size_double),
         ("table_size", <size_t>&table_size_single, <size_t>&table_size_double),
         ("transform", <size_t>&transform_single, <size_t>&transform_double),

@@ -29,15 +29,19 @@ typedef struct {
    of columns these are a point for each row, or where `fine` is not 0, for so many rows, and then
    for every fine-th one: in a long transform it takes less to multiply than to read.
 
+   Where `inner` is not NULL, n has large prime factors: see fourier_chirp.h.
+
    Where `striped` is not 0, the columns are so few that the lanes have all of them, of one table or
    of several ones: they are 2 or more, and a power of two. */
-typedef struct {
+typedef struct Plan {
     ptrdiff_t n;
     Passes first, second;
     ptrdiff_t fine;
     int striped;
     const void* turns;
     const void* angles;                 /* cosines of pi k / n for k to n / 2, then the sines */
+    const struct Plan* inner;           /* that of a convolution with the chirp, or NULL, */
+    const void* chirp;                  /* its n numbers, then its spectrum */
 } Plan;
 
 /* where numbers lie: the bytes from one point to the next, from one lane to the next, and from a

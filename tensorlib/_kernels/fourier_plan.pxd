@@ -18,6 +18,8 @@ cdef extern from "fourier_plan.h" nogil:
         bint striped
         const void* turns
         const void* angles
+        const Plan* inner
+        const void* chirp
 
     ctypedef struct Place:
         char* at

@@ -325,12 +325,16 @@ static ptrdiff_t NAME(pitch)(const Plan* plan) {
     return (plan->second.n + 2 * LANES - 1) / LANES * LANES;
 }
 
+static ptrdiff_t NAME(chirp_size)(const Plan* plan);
+
 static ptrdiff_t NAME(points_size)(const Plan* plan) {
+    if (plan->inner) return NAME(chirp_size)(plan) + NAME(points_size)(plan->inner);
     ptrdiff_t longest = plan->first.n > plan->second.n ? plan->first.n : plan->second.n;
     return 2 * (longest + 1) * LINE;
 }
 
 static ptrdiff_t NAME(table_size)(const Plan* plan) {
+    if (plan->inner) return NAME(table_size)(plan->inner);
     if (plan->second.n == 1) return 0;
     if (plan->striped) return LANES / plan->second.n * plan->n * ROOM;
     return ROOM * (plan->first.n * NAME(pitch)(plan) + plan->n);
@@ -398,10 +402,16 @@ static void NAME(part)(const Job* job, Place from, Place to, int part, ptrdiff_t
         NAME(unravel_row)(out, out, plan->n, plan->angles, 0, back, (REAL)job->factor / 2);
 }
 
+#include "fourier_chirp.h"
+
 /* of some rows; `room` has first the bytes for points, then those for a table */
 static void NAME(transform)(const Job* job, ptrdiff_t count, char* room) {
     const Plan* plan = job->plan;
     Place from = job->from, to = job->to;
+    if (plan->inner) {
+        NAME(chirped)(job, count, room);
+        return;
+    }
     int together = plan->striped || plan->second.n == 1 ? LANES / plan->second.n : 1;
     ptrdiff_t groups[4] = {1, (plan->second.n + LANES - 1) / LANES,
                             (plan->first.n + LANES - 1) / LANES, 1};

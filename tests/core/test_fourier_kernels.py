@@ -8,7 +8,8 @@ from tensorlib.ops.fourier import transforms
 
 # one point, passes of each factor and of several, rows that are tables, and large primes
 SIZES = [1, 2, 3, 4, 6, 7, 8, 11, 13, 16, 17, 26, 30, 45, 63, 64, 65, 97, 100, 121, 128, 169, 224,
-         240, 343, 384, 509, 512, 715, 1000, 1024, 1499, 1500, 2002, 2048, 3125, 4096, 6561]
+         240, 343, 384, 402, 509, 512, 715, 1000, 1024, 1499, 1500, 2002, 2048, 3125, 4096, 6561]
+CHIRPS = {97, 402, 509, 1499}       # convolutions: errors of 2 units, and of 2.4 by NumPy
 PARTED = [32768, 50050, 59049]      # whose rows are shared by threads, with turns that are products
 
 
@@ -43,7 +44,7 @@ def assert_equals_numpy(n, rows, rng, double):
             array = laid_out(given, dim, (place + n + dim) % 3)
             found = getattr(tl.fft, name)(tl.from_numpy(array), n, dim, "ortho").numpy()
             assert found.real.dtype == given.real.dtype
-            assert error(found, wanted) < 3, (name, n, shape, double)
+            assert error(found, wanted) < 3 + (n in CHIRPS), (name, n, shape, double)
             assert np.array_equal(array, given)
 
 

@@ -5,6 +5,8 @@ passes of a short row stay in the caches. Where the points of a row lie side by 
 the lanes of a vector share them, as columns of a table that one to four rows fill. Of other rows
 there is one in each lane. A long row, or one of a few that cannot be shared so, is a table, whose
 columns, and then rows, are in the lanes.
+
+For other numbers of points there are plans of convolutions (`fourier_chirp.h`).
 """
 
 from libc.stdlib cimport free
@@ -22,6 +24,7 @@ cdef enum:
     LONG_ASIDE = 4096                # the same for rows that are aside, with wide vectors
     MOST_STRIPED = 1 << 17           # bytes of a row whose points the lanes share
     WIDE = 64                        # bytes of a vector with which there are passes of factor 16
+    LEAST_CHIRP = 64                 # points of a transform by a convolution
     MOST = 1 << 24                   # points of the largest plan
     MOST_KEPT = 1 << 24              # bytes of all plans in the cache
 
@@ -40,6 +43,8 @@ cdef int find_functions(Functions* found, str dtype) except -1:
     found.plan_size = <Py_ssize_t (*)(Plan*) noexcept nogil>find_function(
         "fourier", "plan_size", dtype)
     found.fill = <void (*)(Plan*, char*) noexcept nogil>find_function("fourier", "fill", dtype)
+    found.fill_chirp = <void (*)(const Plan*, char*) noexcept nogil>find_function(
+        "fourier", "fill_chirp", dtype)
     found.points_size = <Py_ssize_t (*)(const Plan*) noexcept nogil>find_function(
         "fourier", "points_size", dtype)
     found.table_size = <Py_ssize_t (*)(const Plan*) noexcept nogil>find_function(
@@ -130,8 +135,13 @@ cdef class FourierPlan:
         self.functions = &functions[double_]
         self.lanes = self.functions.lanes()
         wide = self.lanes * item >= WIDE
+        if not has_plan(n):
+            self.fill_chirp(n, double_)
+            return
         if along and 2 * item * n <= MOST_STRIPED:
             columns = columns_of_stripes(n, self.lanes)
+            if few and columns < self.lanes and n >= LEAST_TABLE:     # some lanes would be idle
+                columns = 0
         rows = n // columns if columns else rows_of_table(n, self.lanes, wide, few, along)
         self.plan.n, self.plan.striped = n, columns > 0
         set_passes(&self.plan.first, rows, wide)
@@ -143,8 +153,38 @@ cdef class FourierPlan:
         with nogil:
             self.functions.fill(&self.plan, self.memory)
 
+    cdef int fill_chirp(self, Py_ssize_t n, bint double_) except -1:
+        """A plan for n points of large prime factors, by a convolution of twice as many."""
+        cdef Py_ssize_t item = 16 if double_ else 8, room
+        cdef void* memory = NULL
+        self.inner = plan_of(points_of_convolution(n), double_, False, True)
+        self.plan.n, self.plan.inner = n, &self.inner.plan
+        self.nbytes = (n + self.inner.plan.n) * item
+        room = self.functions.points_size(&self.plan) + self.functions.table_size(&self.plan)
+        if posix_memalign(&memory, 64, self.nbytes):
+            raise MemoryError(f"fft: no memory for a plan of {n} points")
+        self.memory, self.plan.chirp = <char*>memory, memory
+        if posix_memalign(&memory, 64, room):
+            raise MemoryError(f"fft: no memory for a plan of {n} points")
+        with nogil:
+            self.functions.fill_chirp(&self.plan, <char*>memory)
+        free(memory)
+        return 0
+
     def __dealloc__(self):
         free(self.memory)
+
+
+cdef Py_ssize_t points_of_convolution(Py_ssize_t n):
+    """A power of 2 times a small odd number, and at least 2 n - 1."""
+    cdef Py_ssize_t best = 0, odd, points
+    for odd in (1, 3, 5, 7, 9, 11, 13, 15, 25):
+        points = odd
+        while points < 2 * n - 1:
+            points *= 2
+        if not best or points < best:
+            best = points
+    return best
 
 
 cdef bint has_plan(Py_ssize_t n):
@@ -152,9 +192,20 @@ cdef bint has_plan(Py_ssize_t n):
     return n <= MOST and factors_of(n, False) is not None
 
 
+cdef FourierPlan chirp_of(Py_ssize_t n, bint double_):
+    """The plan of n points by a convolution, for any number that has no other; None for those that
+    are too large, or so small that NumPy's loops are as fast."""
+    return plan_for(n, double_, False, False) if LEAST_CHIRP <= n <= MOST // 4 else None
+
+
 cdef FourierPlan plan_of(Py_ssize_t n, bint double_, bint few, bint along):
     """The plan of n points for few rows or many, with points side by side (`along`) or not; None
     where there is none."""
+    return plan_for(n, double_, few, along) if has_plan(n) else None
+
+
+cdef FourierPlan plan_for(Py_ssize_t n, bint double_, bint few, bint along):
+    """A plan, from the cache or new."""
     global kept_bytes
     cdef tuple key = (n, double_, few, along)
     cdef FourierPlan plan
@@ -167,8 +218,6 @@ cdef FourierPlan plan_of(Py_ssize_t n, bint double_, bint few, bint along):
             return plan
     finally:
         drop(&keeping)
-    if not has_plan(n):
-        return None
     plan = FourierPlan(n, double_, few, along)
     hold(&keeping)
     try:

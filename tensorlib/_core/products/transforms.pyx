@@ -1,8 +1,9 @@
 """Fourier transforms along one dim, by the library's kernels or by pocketfft's loops in NumPy.
 
-The kernels (`_kernels/fourier.h`) are for numbers of points with small prime factors only: 1,024
-rows of 1,024 complex64 take a sixth of NumPy's time on AMD EPYC with AVX2. All others use NumPy's
-loops, which are not public, and may be missing in a later NumPy.
+The kernels (`_kernels/fourier.h`) are for numbers of points with small prime factors: 1,024 rows
+of 1,024 complex64 take a sixth of NumPy's time on AMD EPYC with AVX2. Others are convolutions of
+such numbers, from 64 points on. What remains uses NumPy's loops, which are not public, and may be
+missing in a later NumPy.
 
 A loop takes any step between the elements of a row, but processes rows one by one. Along another
 dim than the last it would read a cache line for each element. So some rows that are side by side in
@@ -23,7 +24,9 @@ from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.ufunc cimport PyUFuncObject, ufunc_loop
 from tensorlib._core.base.work cimport share
-from tensorlib._core.products.plans cimport FourierPlan, Functions, has_plan, plan_of
+from tensorlib._core.products.plans cimport (
+    FourierPlan, Functions, chirp_of, has_plan, plan_of,
+)
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed
 from tensorlib._kernels.fourier_plan cimport (
@@ -239,7 +242,8 @@ cdef void gathered(Rows* r, const char* source, char* target, Py_ssize_t count,
 cdef void run_rows(Rows* r, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """Transforms the rows [begin, end), in the order of the other dims."""
     cdef bint side_by_side = r.step_in != r.size_in or r.step_out != r.size_out
-    cdef bint all_at_once = r.plan != NULL and (r.plan.second.n == 1 or r.plan.striped)
+    cdef bint all_at_once = r.plan != NULL and (r.plan.second.n == 1 or r.plan.striped) and (
+        r.plan.inner == NULL)
     cdef Py_ssize_t row = begin, rest, count, inner, source_row, target_row
     cdef const char* source
     cdef char* target
@@ -406,6 +410,8 @@ def transform(Tensor x not None, int dim, Py_ssize_t n, bint forward, double fac
     halved = (real or not complex_in) and n % 2 == 0
     plan = plan_of(n // 2 if halved else n, r.double_, count < FEW,
                    r.step_in == r.size_in and r.step_out == r.size_out)
+    if plan is None:
+        plan = chirp_of(n, r.double_)
     r.plan = NULL
     if plan is not None:
         r.plan, r.functions, r.turned = &plan.plan, plan.functions, False
@@ -422,7 +428,8 @@ def transform(Tensor x not None, int dim, Py_ssize_t n, bint forward, double fac
             add_dim(&r, x.dims[d], x.steps[d] * r.size_in, out.steps[d] * r.size_out)
     if count:
         r.count, r.unit = count, rows_together(n, count)
-        if count < FEW and n >= PARTED and r.plan != NULL and not r.plan.striped:
+        if count < FEW and n >= PARTED and r.plan != NULL and not r.plan.striped and (
+                r.plan.inner == NULL):
             run_parted(&r, out.data_pointer)
         else:
             share(run_units, &r, out.data_pointer, (count + r.unit - 1) // r.unit, 1,
