@@ -26,7 +26,7 @@ cdef Tensor product_of_places_gradient(Tensor grad, Tensor weight, tuple sizes, 
 cdef Tensor product_of_places_for_weight(Tensor grad, Tensor images, tuple sizes)
 
 # The weight (groups * C, O, *kernel) by which a convolution is the adjoint of one with a weight
-# (groups * O, C, *kernel).
+# (groups * O, C, *kernel): a view where there is one group.
 cdef Tensor around(Tensor weight, Py_ssize_t groups)
 
 # The weight as (groups, C * elements of a window, O), contiguous.

@@ -2,7 +2,7 @@
 the weight. Outside autograd.
 """
 
-from tensorlib._core.base.dtypes cimport FLOAT32
+from tensorlib._core.base.dtypes cimport FLOAT32, ITEMSIZE
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.convolutions.depthwise cimport all_finite
@@ -128,6 +128,17 @@ cdef Tensor product_for_whole_weight(Tensor grad, Tensor images, tuple sizes):
 
 
 cdef Tensor around(Tensor weight, Py_ssize_t groups):
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef char* at = weight.data_pointer
+    cdef int d
+    if groups == 1:
+        for d in range(2, weight.ndim_):
+            dims[d], steps[d] = weight.dims[d], -weight.steps[d]
+            at += (weight.dims[d] - 1) * weight.steps[d] * ITEMSIZE[weight.type]
+        dims[0], dims[1] = weight.dims[1], weight.dims[0]
+        steps[0], steps[1] = weight.steps[1], weight.steps[0]
+        return new_view(weight, weight.ndim_, dims, steps, at)
     cdef tuple sizes = tuple(weight.shape)
     cdef Py_ssize_t outs = sizes[0] // groups
     cdef Tensor w = with_sizes(weight, (groups, outs, sizes[1], -1))

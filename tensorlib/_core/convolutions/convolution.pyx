@@ -56,7 +56,7 @@ from tensorlib._core.reduce.arrange cimport fold
 from tensorlib._core.reduce.schedule cimport SUM
 from tensorlib._core.tensor.lanes cimport gives_lanes, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_like
-from tensorlib._core.tiles.copies cimport cast, laid, packed, zero
+from tensorlib._core.tiles.copies cimport arranged_copy, cast, laid, packed, zero
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
 
@@ -327,7 +327,7 @@ cdef Tensor put_back(Tensor grad, Tensor weight, tuple spatial, tuple options, b
     if y is not None:
         return laid(y, c.dtype if wide else grad.type, True)
     g = grad if paired else packed(cast(grad, c.dtype))
-    w = packed(cast(weight, c.dtype))
+    w = arranged_copy(weight, c.dtype) if paired else packed(cast(weight, c.dtype))
     y = new_of("convolution", c.dtype, sizes)
     if g.numel_ == 0 or w.numel_ == 0:
         zero(y)
@@ -344,8 +344,8 @@ cdef Tensor put_back(Tensor grad, Tensor weight, tuple spatial, tuple options, b
                 and turns_around(&c.window, w, along)):
             if paired:
                 w = weight
-            elif lanes:
-                g = laid(grad, c.dtype, True)
+            if lanes:
+                g = laid(grad, g.type, True)
             y = convolved(g, around(w, c.groups), spatial, around_options(&c.window, options),
                           wide)
         elif paired and not joined_fits(&j) and not fits_tiles(&c, ADJOINT, &tiled):
@@ -353,8 +353,9 @@ cdef Tensor put_back(Tensor grad, Tensor weight, tuple spatial, tuple options, b
             c.paired, c.weight, c.g = c.ins, w.data_pointer, g.data_pointer
             run_parts(&c, c.images * c.groups)
         else:
-            g = packed(cast(g, c.dtype))
+            g, w = packed(cast(g, c.dtype)), packed(w)
             c.g = j.g = g.data_pointer
+            c.weight = j.weight = w.data_pointer
             if by_tiles(&c, ADJOINT):
                 pass
             elif joined_fits(&j):
