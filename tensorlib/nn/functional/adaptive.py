@@ -15,6 +15,8 @@ from tensorlib.nn.functional.pooling import (
     Pooled,
     are_beside,
     avg_pool,
+    max_pool_jvp,
+    max_pool_vjp,
     max_pool1d,
     max_pool2d,
     max_pool3d,
@@ -23,8 +25,6 @@ from tensorlib.nn.functional.pooling import (
     planes_in,
     planes_of,
     pool_sizes,
-    put_places,
-    taken,
 )
 from tensorlib.ops.adjoints import forward_and_back, planes_alone, turned_by_back
 from tensorlib.ops.declare import FUNCTIONS, composite, op
@@ -169,16 +169,8 @@ def adaptive_max_pool(input: Tensor, planes):
     return Pooled(*kernels.adaptive_max_pool(input, planes))
 
 
-@adaptive_max_pool.vjp("input")
-def adaptive_max_pool_vjp(g, indices, input_shape, planes):
-    """g at the places of the maxima."""
-    return put_places(g[0], indices, tuple(input_shape)[-len(planes):])
-
-
-@adaptive_max_pool.jvp
-def adaptive_max_pool_jvp(d_input, indices, planes):
-    """The tangents at the places of the maxima."""
-    return taken(d_input, indices, len(planes)), None
+adaptive_max_pool.vjp("input")(max_pool_vjp)
+adaptive_max_pool.jvp(max_pool_jvp)
 
 
 def by_bounds(function):

@@ -99,15 +99,15 @@ def taken(x, places, n):
 
 
 @max_pool.vjp("input")
-def max_pool_vjp(g, indices, input_shape, kernel):
+def max_pool_vjp(g, indices, input_shape, planes):
     """g at the places of the maxima."""
-    return put_places(g[0], indices, tuple(input_shape)[-len(kernel):])
+    return put_places(g[0], indices, tuple(input_shape)[-len(planes):])
 
 
 @max_pool.jvp
-def max_pool_jvp(d_input, indices, kernel):
+def max_pool_jvp(d_input, indices, planes):
     """The tangents at the places of the maxima."""
-    return taken(d_input, indices, len(kernel)), None
+    return taken(d_input, indices, len(planes)), None
 
 
 @planes_alone
