@@ -168,6 +168,7 @@ def any_reference(x, ord=None, dim=None, keepdim=False):
            samples=given(((2, 3),), ((2, 2, 3),), ((3,), 1), ((2, 3), "fro"), ((2, 3), 2),
                          ((2, 3), 3, 1), ((2, 2, 3), inf, (0, 2), True)),
            errors=refused_matrices((RuntimeError, (2, 2, 2), 2), (RuntimeError, (3,), "fro"),
+                                   (RuntimeError, (2, 2, 2), None, (0, 1, 2)),
                                    (IndexError, (2, 2), 2, 2)),
            reads_values=True, checks_values=True)
 def linalg_norm(A: Tensor, ord=None, dim=None, keepdim=False, *, dtype=None):
@@ -177,11 +178,14 @@ def linalg_norm(A: Tensor, ord=None, dim=None, keepdim=False, *, dtype=None):
     elements where there is no `ord` either; else that of matrices.
 
     Shapes: as `sum`.
-    Raises: as both.
+    Raises: as both, and RuntimeError for other numbers of dims.
 
     >>> tensorlib.linalg.norm(tensorlib.tensor([[3., 0.], [0., 4.]]))
     tensor(5.)
     """
+    if isinstance(dim, (tuple, list)) and not 1 <= len(dim) <= 2:
+        raise RuntimeError(f"linalg.norm: dim must be of length 1 or 2, got {tuple(dim)}; "
+                           "linalg.vector_norm takes any number")
     if ord is None:
         return vector_norm(A, 2, dim, keepdim, dtype)
     of_matrices = A.ndim == 2 if dim is None else isinstance(dim, (tuple, list)) and len(dim) == 2

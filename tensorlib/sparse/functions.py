@@ -225,9 +225,10 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 
 def on_values(name: str) -> Any:
     """An operation that leaves zeros as they are, on the values."""
-    def function(input: SparseTensor) -> SparseTensor:
+    def function(input: SparseTensor, *, out: Any = None) -> SparseTensor:
         input = input.merged()
-        return input.with_values(getattr(input._values_, name)())
+        found = input.with_values(getattr(input._values_, name)())
+        return found if out is None else in_place(name, copied)(out, found)
     return function
 
 
@@ -361,7 +362,8 @@ ON_VALUES = [name_of(_operation) for _operation in (
     operations.atan, operations.atanh, operations.relu, operations.sign, operations.sgn,
     operations.expm1, operations.log1p, operations.erf, operations.erfinv, operations.deg2rad,
     operations.rad2deg, operations.floor, operations.ceil, operations.round, operations.trunc,
-    operations.isnan, operations.isinf, operations.nan_to_num)]
+    operations.isnan, operations.isinf, operations.isposinf, operations.isneginf, operations.frac,
+    operations.nan_to_num)]
 for _name in ON_VALUES:
     does(_name, layouts=True)(on_values(_name))
 does(operations.t, layouts=True)(lambda input: input.t())

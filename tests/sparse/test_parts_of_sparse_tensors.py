@@ -7,6 +7,7 @@ from cases import each
 import tensorlib as tl
 from tensorlib import nn
 from tensorlib._core.products import sparse
+from tensorlib.sparse.functions import ON_VALUES
 from tensorlib.testing import assert_close
 
 RNG = np.random.default_rng(1)
@@ -255,3 +256,12 @@ def test_parameters_are_dense_and_buffers_may_be_sparse(sparse):
     layer.register_buffer("weight", sparse)
     assert_close(layer(tl.ones(2, 4)), tl.ones(2, 4) @ A.t())
     assert layer.state_dict()["weight"].layout is sparse.layout
+
+
+@each("name", [name for name in ON_VALUES if not name.startswith("is")])
+def test_functions_of_values_write_over_sparse_tensors(name):
+    for x in ((A / 9).to_sparse(), (A / 9).to_sparse_csr()):
+        want, out = getattr(tl, name)(A / 9), tl.zeros_like(x)
+        assert getattr(tl, name)(x, out=out) is out
+        assert getattr(x, name + "_")() is x
+        assert x.to_dense().equal(want) and out.to_dense().equal(want)

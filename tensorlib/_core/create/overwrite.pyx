@@ -4,6 +4,7 @@ from tensorlib._core.apply.inplace cimport (
     check_may_change, check_writable, copied_from, follow, set_history, take_histories,
 )
 from tensorlib._core.arrays.operands cimport operand
+from tensorlib._core.base cimport watch
 from tensorlib._core.base.dtypes cimport KIND
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, sizes_of
 from tensorlib._core.base.storage cimport untracked
@@ -11,7 +12,9 @@ from tensorlib._core.base.upcalls cimport effect
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport fill_number, plain_number
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.interpreters.foreign cimport call_proxy_in_place, is_tensor_like, to_write
+from tensorlib._core.interpreters.foreign cimport (
+    call_proxy_in_place, is_tensor_like, overridden, to_write,
+)
 from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.tensor cimport (
     Tensor, new_scalar, replace, requires_grad, same_shape,
@@ -148,6 +151,10 @@ def make_in_place(str name, function, bint kept, writer):
                 raise TypeError(f"{name}: takes no out: the result goes into the tensor itself")
             if not isinstance(self, Tensor):
                 return call_proxy_in_place(name, function, (self, *args), kwargs)
+            if watched & watch.OVERRIDES:        # a class knows the whole call, and its own memory
+                done = overridden(getattr(Tensor, name), (self, *args), kwargs)
+                if done is not NotImplemented:
+                    return done
             if writer is not None:
                 return writer(self, *args, **kwargs)
             return write_result(name, self, function(self.clone() if kept else self, *args,
