@@ -375,19 +375,26 @@ def test_subclasses_count_as_plain_where_they_are_told_to():
 
 
 @pytest.mark.parametrize("call", [lambda t, x: t.einsum("ij->i", x),
+                                  lambda t, x: t.einsum("ij->i", [x]),
+                                  lambda t, x: t.einsum("ij,ij->i", (t.ones(2, 3), x)),
                                   lambda t, x: t.einsum("ij,ij->i", t.ones(2, 3), x)])
-def test_einsum_is_offered_whole(call):
+def test_einsum_is_offered_whole_with_an_equation_and_its_operands(call):
+    equations = []
     for t in LIBRARIES:
         seen = []
 
         class Noting(t.Tensor):
             @classmethod
             def __torch_function__(cls, func, types, args=(), kwargs=None, t=t, seen=seen):
-                seen.append(func is t.einsum)
+                seen.append(func is t.einsum and all(isinstance(x, t.Tensor) for x in args[1:]))
+                equations.extend(args[:1] * (func is t.einsum))
                 return super().__torch_function__(func, types, args, kwargs or {})
 
         found = call(t, t.ones(2, 3).as_subclass(Noting))
         assert type(found) is Noting and found.tolist() == [3, 3] and seen[0]
+        equations.clear()
+        t.einsum(t.ones(2, 3).as_subclass(Noting), [4, 5], [5])
+        assert equations[0].replace(" ", "") in ("EF->F", "ef->f")
         seen.clear()
         call(t, wrapper(t, seen)(t.ones(2, 3)))
         assert [name for name, _ in seen] == ["einsum"]

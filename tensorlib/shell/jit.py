@@ -26,6 +26,7 @@ __all__ = ["Attribute", "Final", "ScriptFunction", "ScriptModule", "TracerWarnin
 T = TypeVar("T")
 __path__: list[str] = []
 annotations = typing                       # PyTorch's module of that name has the same types
+Error = Exception                  # what a script raises: functions run as they are, any error
 
 
 class TracerWarning(Warning):

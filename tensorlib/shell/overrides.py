@@ -53,6 +53,7 @@ class TorchFunctionMode(Interpreter):
 
     def called(self, function: Any, args: Any, kwargs: Any) -> Any:
         """What a public function gives. Raises: TypeError where no one does it."""
+        args = foreign.in_one_form(function, args)
         given = foreign.overriding((*args, *kwargs.values()))
         done = self.__torch_function__(function, tuple(map(type, given)), args, kwargs)
         if done is NotImplemented:

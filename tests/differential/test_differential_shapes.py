@@ -171,3 +171,15 @@ def test_indices_of_every_kind(name):
 def test_edges(name):
     found = {place: compared(call) for place, call in enumerate(OTHERS[name])}
     assert not {place: text for place, text in found.items() if text}
+
+
+@pytest.mark.parametrize("key", [
+    (None,), (slice(None), None), (..., None), (None, ..., None), (slice(None), None, 0), (0, None),
+    (slice(None), None, slice(1, None)), (slice(None), None, None), (0, 0, 0, None),
+    (slice(1, 1), None), (None, 0, None, slice(None), None)])
+def test_a_new_dim_has_the_stride_of_a_whole_dim(key):
+    for make in (lambda L: L.ones(4, 3, 5), lambda L: L.ones(4, 3, 5).permute(2, 0, 1),
+                 lambda L: L.ones(4, 3, 5)[1:, :, 1:3], lambda L: L.ones(4, 0, 5)):
+        ours, theirs = (make(L) for L in (tl, torch))
+        if 0 not in key or 0 not in theirs.shape:
+            assert ours[key].stride() == theirs[key].stride()

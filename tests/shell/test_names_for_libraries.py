@@ -42,7 +42,7 @@ torch.distributed.tensor.parallel.ColwiseParallel torch._jit_internal.boolean_di
 torch._dynamo.eval_frame.is_dynamo_supported torch.cuda.ShortTensor torch._C._jit_set_profiling_mode
 torch.utils._contextlib._DecoratorContextManager torch.cuda.set_sync_debug_mode
 torch.backends.flags_frozen torch.distributed._tensor.DTensor torch.uint4 torch.int2
-torch._standard_gamma torch.jit.TracerWarning
+torch._standard_gamma torch.jit.TracerWarning torch.jit.Error
 torch.distributions.multivariate_normal.Distribution
 torch.hub._get_torch_home torch.jit._script_if_tracing
 torch.jit.annotations.List torch.jit._overload torch.jit.fork torch.jit.wait

@@ -86,6 +86,8 @@ def test_functions_for_a_compiler_run_as_they_are():
                  tl.jit.trace_module(module, {"forward": tl.ones(2)}), tl.jit.freeze(module.eval()),
                  tl.jit.optimize_for_inference(module)):
         assert same is module
+    with pytest.raises(tl.jit.Error):
+        tl.jit.script(double)("no tensor")
     assert isinstance(module, tl.jit.ScriptModule)
     assert not isinstance(tl.nn.Linear(2, 2), tl.jit.ScriptModule)
     assert not tl.jit.is_scripting() and not tl.jit.is_tracing()

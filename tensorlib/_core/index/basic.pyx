@@ -181,7 +181,7 @@ cdef Tensor basic_view(Tensor x, object key):
             slice_dim(&layout, x, dim, &parts[i])
             dim += 1
         elif kind == NEW:
-            add_dim(&layout, 1, 1)
+            add_dim(&layout, 1, x.dims[dim] * x.steps[dim] if dim < x.ndim_ else 1)
         else:
             while dim < x.ndim_ - used:                     # none, after an earlier ellipsis
                 add_dim(&layout, x.dims[dim], x.steps[dim])

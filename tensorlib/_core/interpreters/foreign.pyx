@@ -264,8 +264,20 @@ cdef object overridden_like(function, tuple args, object dtype, object layout, o
         name: value for name, value in options.items() if value is not None})
 
 
+# Functions that may be called in several forms, each with a function of the arguments that gives
+# those of the form that PyTorch hands to `__torch_function__`.
+forms = {}
+
+
+def in_one_form(function, args):
+    """The arguments of a call as `__torch_function__` gets them."""
+    form = forms.get(function)
+    return args if form is None else form(*args)
+
+
 def dispatched(function, relevant, args, kwargs):
     """The result of a call by the first of the values `relevant` that does not decline."""
+    args = in_one_form(function, args)
     types = tuple([type(x) for x in relevant])
     for value in relevant:
         result = type(value).__torch_function__(function, types, args, kwargs)

@@ -12,6 +12,7 @@ import numpy as np
 
 from tensorlib._core.apply.halves import rounded_once
 from tensorlib._core.base.error_names import type_name
+from tensorlib._core.interpreters.foreign import forms
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import Tensors, composite
 from tensorlib.ops.late import declared
@@ -352,6 +353,18 @@ def einsum(equation, *operands: Tensors):
     except KeyError:
         return planned(equation, operands)
     return plan(operands)
+
+
+def with_equation(equation, *operands):
+    """The arguments of a call in the form with an equation and the operands one by one."""
+    if type(equation) is not str:
+        equation, operands = from_numbers((equation, *operands))
+    elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = operands[0]
+    return equation, *operands
+
+
+forms[einsum] = with_equation
 
 
 def planned(equation, operands):
