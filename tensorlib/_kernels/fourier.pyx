@@ -42,8 +42,8 @@ cdef extern from * nogil:
     Py_ssize_t turns_count_double(const Plan* plan)
     Py_ssize_t points_size_single(const Plan* plan)
     Py_ssize_t points_size_double(const Plan* plan)
-    Py_ssize_t table_size_single(const Plan* plan)
-    Py_ssize_t table_size_double(const Plan* plan)
+    Py_ssize_t table_size_single(const Plan* plan, int kind)
+    Py_ssize_t table_size_double(const Plan* plan, int kind)
 
 cdef extern from "<math.h>" nogil:
     long double acosl(long double x)

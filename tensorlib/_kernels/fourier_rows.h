@@ -333,11 +333,12 @@ static ptrdiff_t NAME(points_size)(const Plan* plan) {
     return 2 * (longest + 1) * LINE;
 }
 
-static ptrdiff_t NAME(table_size)(const Plan* plan) {
-    if (plan->inner) return NAME(table_size)(plan->inner);
+/* bytes of a table, and of the row that half a spectrum is completed to */
+static ptrdiff_t NAME(table_size)(const Plan* plan, int kind) {
+    if (plan->inner) return NAME(table_size)(plan->inner, COMPLEX_TO_COMPLEX);
     if (plan->second.n == 1) return 0;
     if (plan->striped) return LANES / plan->second.n * plan->n * ROOM;
-    return ROOM * (plan->first.n * NAME(pitch)(plan) + plan->n);
+    return ROOM * (plan->first.n * NAME(pitch)(plan) + (kind == HALF_TO_REAL ? plan->n : 0));
 }
 
 /* of some rows whose points the lanes share; the room for points comes first */

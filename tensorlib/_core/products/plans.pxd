@@ -7,7 +7,7 @@ ctypedef struct Functions:                       # of `_kernels/fourier.pyx`, fo
     void (*fill)(Plan* plan, char* memory) noexcept nogil
     void (*fill_chirp)(const Plan* plan, char* room) noexcept nogil
     Py_ssize_t (*points_size)(const Plan* plan) noexcept nogil
-    Py_ssize_t (*table_size)(const Plan* plan) noexcept nogil
+    Py_ssize_t (*table_size)(const Plan* plan, int kind) noexcept nogil
     void (*transform)(const Job* job, Py_ssize_t count, char* room) noexcept nogil
     void (*part)(const Job* job, Place source, Place target, int part, Py_ssize_t begin,
                  Py_ssize_t end, char* shared, char* rooms) noexcept nogil

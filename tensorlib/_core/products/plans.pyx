@@ -13,7 +13,7 @@ from libc.stdlib cimport free
 
 from tensorlib._core.base.kernels cimport find_function
 from tensorlib._core.base.locks cimport Lock, drop, hold
-from tensorlib._kernels.fourier_plan cimport Passes
+from tensorlib._kernels.fourier_plan cimport COMPLEX_TO_COMPLEX, Passes
 
 cdef extern from "<stdlib.h>" nogil:
     int posix_memalign(void** memory, size_t alignment, size_t nbytes)
@@ -47,7 +47,7 @@ cdef int find_functions(Functions* found, str dtype) except -1:
         "fourier", "fill_chirp", dtype)
     found.points_size = <Py_ssize_t (*)(const Plan*) noexcept nogil>find_function(
         "fourier", "points_size", dtype)
-    found.table_size = <Py_ssize_t (*)(const Plan*) noexcept nogil>find_function(
+    found.table_size = <Py_ssize_t (*)(const Plan*, int) noexcept nogil>find_function(
         "fourier", "table_size", dtype)
     found.transform = <void (*)(const Job*, Py_ssize_t, char*) noexcept nogil>find_function(
         "fourier", "transform", dtype)
@@ -160,7 +160,8 @@ cdef class FourierPlan:
         self.inner = plan_of(points_of_convolution(n), double_, False, True)
         self.plan.n, self.plan.inner = n, &self.inner.plan
         self.nbytes = (n + self.inner.plan.n) * item
-        room = self.functions.points_size(&self.plan) + self.functions.table_size(&self.plan)
+        room = self.functions.points_size(&self.plan) + self.functions.table_size(
+            &self.plan, COMPLEX_TO_COMPLEX)
         if posix_memalign(&memory, 64, self.nbytes):
             raise MemoryError(f"fft: no memory for a plan of {n} points")
         self.memory, self.plan.chirp = <char*>memory, memory

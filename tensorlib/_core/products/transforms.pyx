@@ -177,7 +177,8 @@ cdef void call_kernel(Rows* r, const char* source, char* target, Py_ssize_t coun
                       Py_ssize_t step_out) noexcept nogil:
     """Transforms `count` rows by our kernel."""
     cdef Job job = job_of(r, source, target, source_row, target_row, step_in, step_out)
-    cdef size_t nbytes = r.functions.points_size(r.plan) + r.functions.table_size(r.plan)
+    cdef size_t nbytes = r.functions.points_size(r.plan) + r.functions.table_size(
+        r.plan, r.job.kind)
     cdef char* room = take_scratch(nbytes)
     if room == NULL:
         r.failed = True
@@ -314,7 +315,7 @@ cdef int run_parted(Rows* r, const void* memory) except -1:
     cdef Py_ssize_t row, rest, groups
     cdef const char* source
     cdef char* target
-    cdef size_t nbytes = r.functions.table_size(r.plan)
+    cdef size_t nbytes = r.functions.table_size(r.plan, r.job.kind)
     cdef Py_ssize_t lanes = r.functions.lanes()
     cdef int d
     p.rows, p.table = r, take_scratch(nbytes)
