@@ -110,10 +110,9 @@ def test_a_subclass_is_asked_for_the_whole_write(name):
         def __torch_function__(cls, func, types, args=(), kwargs=None):
             seen.append(func.__name__)
             return super().__torch_function__(func, types, args, kwargs)
-
-    x = tl.full((3,), 0.25).as_subclass(Asked)
+    x, plain = tl.full((3,), 0.25).as_subclass(Asked), tl.full((3,), 0.25)
     assert getattr(x, name)() is x and seen == [name]
-    assert tl.equal(x.as_subclass(tl.Tensor), getattr(tl.full((3,), 0.25), name)())
+    assert x.tolist() == getattr(plain, name)().tolist()
 
 
 def test_functions_are_keys():
