@@ -331,6 +331,8 @@ class Tensor:
         self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:
         """This tensor, filled with Cauchy numbers of this median and scale."""
+    def ccol_indices(self) -> Tensor:
+        """Raises RuntimeError, as the tensor is dense."""
     def cdouble(self, memory_format: Format | None = None) -> Tensor:
         """The elements as complex128."""
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
@@ -385,6 +387,10 @@ class Tensor:
         """In-place form of `clamp`."""
     def clone(self, *, memory_format: Format | None = None) -> Tensor:
         """A copy, in the graph: without gaps, its dims in the same order in memory."""
+    def coalesce(self) -> Tensor:
+        """Raises RuntimeError, as the tensor is dense."""
+    def col_indices(self) -> Tensor:
+        """Raises RuntimeError, as the tensor is dense."""
     def conj(self) -> Tensor:
         """The conjugate of each element; of a real tensor the tensor itself."""
     def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
@@ -420,6 +426,8 @@ class Tensor:
         self, other: Tensor, dim: _Sizes | None = None, *, out: Tensor | None = None
     ) -> Tensor:
         """The cross product along `dim`, by default the first dim of size 3: see `linalg.cross`."""
+    def crow_indices(self) -> Tensor:
+        """Raises RuntimeError, as the tensor is dense."""
     def cuda(
         self, device: _Device | None = None, non_blocking: _bool = False, memory_format: Format |
         None = None
@@ -452,6 +460,8 @@ class Tensor:
         """Angles in degrees as radians."""
     def deg2rad_(self) -> Tensor:
         """In-place form of `deg2rad`."""
+    def dense_dim(self) -> Tensor:
+        """How many dims the values at a position have: all of a dense tensor."""
     def det(self, *, out: Tensor | None = None) -> Tensor:
         """The determinant of square matrices."""
     def detach(self) -> Tensor:
@@ -719,12 +729,16 @@ class Tensor:
         """In-place form of `index_reduce`."""
     def index_select(self, dim: _Sizes, index: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The slices of `input` along `dim` at the positions of `index`, a vector."""
+    def indices(self) -> Tensor:
+        """Raises RuntimeError, as the tensor is dense."""
     def inner(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Sums of products over the last dim of both; the product where one has no dim."""
     def int(self, memory_format: Format | None = None) -> Tensor:
         """The elements as int32."""
     def inverse(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse of square matrices: see `linalg.inv`."""
+    def is_coalesced(self) -> Tensor:
+        """Raises RuntimeError, as the tensor is dense."""
     def is_complex(self) -> _bool:
         """Whether the dtype is a complex one."""
     def is_conj(self) -> _bool:
@@ -1064,9 +1078,9 @@ class Tensor:
         """In-place form of `neg`."""
     def nelement(self) -> _int:
         """The number of elements."""
-    def new(self, *args: Any) -> Tensor:
-        """A tensor of this one's dtype: of the data of a sequence, or not initialized, of sizes; or
-        a view of a tensor of this dtype."""
+    def new(self, *args: Any, size: _Sizes | None = None) -> Tensor:
+        """A tensor of this one's dtype: of the data of a sequence, or not initialized, of sizes,
+        which may be given by name; or a view of a tensor of this dtype."""
     def new_empty(
         self, *sizes: _Sizes, size: _Sizes | None = None, dtype: _DType | None = None, layout:
         Format | None = None, device: _Device | None = None, pin_memory: _bool = False,
@@ -1259,6 +1273,8 @@ class Tensor:
         """The nearest whole number to each element, halves to even; or to so many `decimals`."""
     def round_(self, *, decimals: _int = 0) -> Tensor:
         """In-place form of `round`."""
+    def row_indices(self) -> Tensor:
+        """Raises RuntimeError, as the tensor is dense."""
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
         """The reciprocal of the square root of each element."""
     def rsqrt_(self) -> Tensor:
@@ -1357,6 +1373,8 @@ class Tensor:
         None = None
     ) -> _Extremes:
         """The elements in order along `dim`: a named tuple of the `values` and their `indices`."""
+    def sparse_dim(self) -> Tensor:
+        """How many of the first dims have positions: none of a dense tensor."""
     def sparse_mask(self, mask: Tensor) -> Tensor:
         """The elements at the positions of a sparse tensor `mask` of the same shape, as a sparse
         one."""
@@ -1559,6 +1577,8 @@ class Tensor:
         """This tensor, with a new dim of size 1 at `dim`."""
     def untyped_storage(self) -> UntypedStorage:
         """The memory that this tensor and its views share."""
+    def values(self) -> Tensor:
+        """Raises RuntimeError, as the tensor is dense."""
     def var(
         self, dim: _Sizes | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
         correction: _Number | None = None, axis: _Sizes | None = None, keepdims: _bool | None =
