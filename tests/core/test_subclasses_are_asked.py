@@ -144,3 +144,17 @@ def test_an_answer_about_a_subclass_is_the_same_compiled():
     with pytest.warns(RuntimeWarning, match="an argument is a Asked, whose class has a"):
         found = tl.compile(f)(x)
     assert type(found) is kind and found.tolist() == f(x).tolist()
+
+
+@pytest.mark.parametrize("name", ["deg2rad_", "sgn_", "sqrt_", "frac_", "logit_"])
+def test_a_subclass_is_asked_for_the_whole_write(name):
+    seen = []
+
+    class Asked(tl.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs)
+    x, plain = tl.full((3,), 0.25).as_subclass(Asked), tl.full((3,), 0.25)
+    assert getattr(x, name)() is x and seen == [name]
+    assert x.tolist() == getattr(plain, name)().tolist()

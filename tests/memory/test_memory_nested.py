@@ -15,6 +15,7 @@ END = {
     "convert.pyx": "no deeper than a tensor has dims",
     "numbers.pyx": "once, with a number; no deeper than a tensor has dims",
     "operands.pyx": "once, with a tensor", "keys.pyx": "once, with float32",
+    "column_norm.pyx": "once, with float32",
     "tensor.pyx": "a function of the same name",
     "guarded.pyx": "into tuples that were compared before",
     "draws.pyx": "once, with the real parts", "schedule.pyx": "once, with real and imaginary parts",

@@ -330,7 +330,7 @@ def test_out_of_another_shape_is_resized(op):
             assert_same(x, y)
 
 
-@operations("out", takes_out)
+@operations("out", lambda op: takes_out(op) and op.name != "bernoulli")     # takes any dtype
 def test_out_refuses_what_does_not_fit(op):
     tensors = in_numpy(op, samples(op)[0], numpy_dtypes(op)[0]).tensors()
     plain = call(op, tensors)
