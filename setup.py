@@ -90,9 +90,11 @@ LONE_LOOPS = ["-O3", "-fno-ipa-cp-clone", "-fno-unswitch-loops", "-fno-peel-loop
 # softmax takes two thirds of the time to compile, and both 200 kB less of a wheel's objects.
 UNCOPIED = {"attention", "softmax"}
 # The kernels of level v2, for processors older than 2013, are vectorised and no more: beyond that
-# -O3 takes 380 kB more of a wheel. Some take only a tenth more time there with -Os.
+# -O3 takes 380 kB more of a wheel. Some take only a tenth more time there with -Os; others, such as
+# half types and Bessel functions, are slower, but rarer there than 80 kB of each wheel are worth.
 OLDEST = "v2"
-SMALL_IN_OLDEST = {"fourier", "ranks", "small_matrices"}
+SMALL_IN_OLDEST = {"bessel_jyk", "complex_arithmetic", "fourier", "gamma", "grid", "halves",
+                   "ranks", "small_matrices", "windows"}
 # What vectors of 64 bytes do not make faster, or slower, as pooling, which took 1.1 to 1.4 times as
 # long. In level v4 these have the flags of v3; where that is built too, as in a wheel, v4 takes
 # them of it, which saves 150 kB.
@@ -307,7 +309,7 @@ def settings():
     parts = [sys.version, Cython.__version__, metadata.version("numpy"), DIRECTIVES,
              KERNEL_DIRECTIVES, FLAGS, sorted(HOT), sorted(COLD), sorted(LEAN),
              sorted(UNCONTRACTED), WARM_LOOPS, LEAN_LOOPS, sorted(LONE), LONE_LOOPS, OLDEST,
-             sorted(UNCOPIED), LINK_FLAGS, TABLES,
+             sorted(SMALL_IN_OLDEST), sorted(UNCOPIED), LINK_FLAGS, TABLES,
              [each for each in LEVELS.items() if each not in ALL_LEVELS.items()],
              NEEDED, sorted(UNWIDENED), QUICK,
              *map(os.environ.get, ("CC", "CFLAGS", "LDFLAGS"))]
