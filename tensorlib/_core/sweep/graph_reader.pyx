@@ -96,18 +96,25 @@ def are_as_saved(list roots, int64_t since, set changed):
 
 def ids_of_held(list tensors, list roots, int64_t since):
     """The ids of the tensors that the nodes below `roots` hold, with repetitions; and of the bases
-    of these and of `tensors`, once for each view."""
+    of views among these and among `tensors`, once for each view."""
     cdef list found = []
-    cdef dict bases = {id(x): id((<Tensor>x).base_) for x in tensors}
+    cdef dict bases = {}
     cdef PyObject* saved
+    cdef Tensor x
     cdef Node node
     cdef int i
+    for value in tensors:
+        x = <Tensor?>value
+        if x.base_ is not None:
+            bases[id(x)] = id(x.base_)
     for node in nodes_below(roots, [], since, False)[0]:
         for i in range(0 if node.is_leaf or node.packs or node.released else node.n_saved):
             saved = node.saved[i].tensor
-            if saved != NULL:
-                found.append(<size_t>saved)
-                bases[<size_t>saved] = id((<Tensor>saved).base_)
+            found.append(<size_t>saved)
+            if saved != NULL and isinstance(<object>saved, Tensor):
+                x = <Tensor>saved
+                if x.base_ is not None:
+                    bases[id(x)] = id(x.base_)
     found.extend(bases.values())
     return found
 

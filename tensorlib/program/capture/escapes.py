@@ -68,11 +68,11 @@ def counts(things: list[Any]) -> list[int]:
 
 def holders(leaves: list[Any], grads: list[Any], since: int) -> dict[int, int]:
     """How many references to tensors the library and the result have, by the tensor's id."""
-    tensors = [x for x in leaves if isinstance(x, Tensor)]
-    nodes = [x.grad_fn for x in tensors if x.grad_fn is not None]
+    tensors = [x for x in (*leaves, *grads) if isinstance(x, Tensor)]
+    nodes = [x.grad_fn for x in leaves if isinstance(x, Tensor) and x.grad_fn is not None]
     # in the result and its leaves; in `.grad`; in the graph of the result, and as bases of views
     return Counter((*map(id, leaves), *map(id, leaves), *map(id, grads),
-                    *ids_of_held([*tensors, *grads], nodes, since)))
+                    *ids_of_held(tensors, nodes, since)))
 
 
 def is_graph(holder: Any, allowed: set[int]) -> bool:
