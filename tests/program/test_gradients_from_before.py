@@ -222,3 +222,19 @@ def test_a_call_that_fails_leaves_the_gradients_as_they_were():
             log.append(seen(table.grad))
         found.append(log)
     assert found[0] == found[1]
+
+
+def test_views_of_gradients_that_the_call_takes_away():
+    def results(wrap):
+        m = model()
+
+        def f(x):
+            m(x).sum().backward()
+            found = [p.grad.view(-1) for p in m.parameters()]
+            m.zero_grad()
+            return found
+
+        run = wrap(f)
+        return [[*map(seen, run(X * k)), *[p.grad for p in m.parameters()]] for k in (1, 2, 3, 4)]
+
+    assert results(tl.compile) == results(lambda f: f)
