@@ -219,7 +219,10 @@ enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128,
             Py_ssize_t y_row, Py_ssize_t k, Py_ssize_t depth, Py_ssize_t count,                  \
             NAME(base) base, const int rows, const int vectors) {                                \
         T sums[PANEL_MOST * NAME(WIDTH)];                                                        \
-        const int row_last = base.col && !base.row, apart = rows >= PANEL_ROWS;                  \
+        const int row_last = base.col && !base.row;                                              \
+        /* a base that is read has no more columns than are wanted */                            \
+        const int apart = rows >= PANEL_ROWS && (row_last || !base.col                           \
+                                                 || count == vectors * NAME(LANES));             \
         const NAME(base) none = {NAME(zeros), 0, 0};                                             \
         const NAME(base) before = {apart ? sums : y, apart ? NAME(WIDTH) : y_row, 1};            \
         NAME(base) from = row_last ? none : base;                                                \
