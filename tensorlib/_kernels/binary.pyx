@@ -9,6 +9,7 @@ from libc.stdint cimport (
 )
 from libc.string cimport memcpy
 
+from tensorlib._kernels.bounds cimport modular, wrapped
 from tensorlib._kernels.numbers cimport number
 from tensorlib._kernels.powers cimport pow_by_hand, pow_run
 from tensorlib._kernels.products cimport strong_product
@@ -181,28 +182,14 @@ cdef void pow_number_run(const floating* a, const floating* b, floating* y,
 cdef enum:
     BLOCK = 256              # elements of which powers are taken together
 
-ctypedef fused whole:       # also for signed ones, with the same bits: in C only unsigned ones wrap
-    uint8_t
-    uint16_t
-    uint32_t
-    uint64_t
-
-
-cdef inline whole wrapped(whole a, whole b) noexcept nogil:
-    """a * b without promotion to int, in which 16-bit products could overflow"""
-    if whole is uint16_t:
-        return <uint16_t>(<uint32_t>a * b)
-    else:
-        return <whole>(a * b)
-
-
-cdef void whole_pow_run(const whole* a, const whole* b, whole* y, Py_ssize_t n) noexcept nogil:
+cdef void whole_pow_run(const modular* a, const modular* b, modular* y,
+                        Py_ssize_t n) noexcept nogil:
     """y := a ** b for b >= 0, by repeated squaring of a whole block, without a branch for each
     element"""
-    cdef whole squares[BLOCK]
-    cdef whole exponents[BLOCK]
-    cdef whole powers[BLOCK]
-    cdef whole bits
+    cdef modular squares[BLOCK]
+    cdef modular exponents[BLOCK]
+    cdef modular powers[BLOCK]
+    cdef modular bits
     cdef Py_ssize_t i, count
     while n > 0:
         count = min(n, <Py_ssize_t>BLOCK)
@@ -224,12 +211,12 @@ cdef void whole_pow_run(const whole* a, const whole* b, whole* y, Py_ssize_t n) 
         n -= count
 
 
-cdef void whole_pow_number_run(const whole* a, const whole* b, whole* y,
+cdef void whole_pow_number_run(const modular* a, const modular* b, modular* y,
                                Py_ssize_t n) noexcept nogil:
     """y := a ** b[0]"""
-    cdef whole squares[BLOCK]
-    cdef whole powers[BLOCK]
-    cdef whole bits
+    cdef modular squares[BLOCK]
+    cdef modular powers[BLOCK]
+    cdef modular bits
     cdef bint begun
     cdef Py_ssize_t i, count
     while n > 0:

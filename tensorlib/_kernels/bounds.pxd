@@ -1,4 +1,7 @@
-"""Functions that loops share: `clamp`, `lerp` and a sum with a product, of single numbers."""
+"""Functions that loops share: `clamp`, `lerp`, wrapping products and a sum with a product, of single
+numbers."""
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from tensorlib._kernels.numbers cimport number
 from tensorlib._kernels.vecmath cimport TL_FMA, TL_FMAF, TL_HAS_FMA, floating, magnitude
@@ -23,12 +26,31 @@ cdef inline floating from_nearer_end(floating a, floating b, floating w) noexcep
     return a + w * way if magnitude(w) < half else b - way * (one - w)
 
 
-cdef inline number with_product(number a, number b, number c) noexcept nogil:
+ctypedef fused modular:     # also for signed ones, with the same bits: in C only unsigned ones wrap
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+
+ctypedef fused summand:
+    modular
+    floating
+
+
+cdef inline modular wrapped(modular a, modular b) noexcept nogil:
+    """a * b without promotion to int, in which 16-bit products could overflow"""
+    if modular is uint16_t:
+        return <uint16_t>(<uint32_t>a * b)
+    else:
+        return <modular>(a * b)
+
+
+cdef inline summand with_product(summand a, summand b, summand c) noexcept nogil:
     """a + b * c, rounded once where the processor can. Without this, a compiler would move a
     product of two constants out of a loop, and round it."""
-    if number is float:
+    if summand is float:
         return TL_FMAF(b, c, a) if TL_HAS_FMA else a + b * c
-    elif number is double:
+    elif summand is double:
         return TL_FMA(b, c, a) if TL_HAS_FMA else a + b * c
     else:
-        return a + b * c
+        return <summand>(a + wrapped(b, c))

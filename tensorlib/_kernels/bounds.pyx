@@ -8,7 +8,7 @@ from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
 
-from tensorlib._kernels.bounds cimport bounded, from_nearer_end, with_product
+from tensorlib._kernels.bounds cimport bounded, from_nearer_end, summand, with_product, wrapped
 from tensorlib._kernels.numbers cimport number
 from tensorlib._kernels.vecmath cimport floating
 
@@ -93,7 +93,7 @@ cdef void lerp_run(const floating* a, const floating* b, const floating* w, floa
 
 # ---- of three operands ---------------------------------------------------------------------------
 
-cdef void addcmul_run(const number* x, const number* a, const number* b, number* y,
+cdef void addcmul_run(const summand* x, const summand* a, const summand* b, summand* y,
                       Py_ssize_t n) noexcept nogil:
     """y := x + a * b"""
     cdef Py_ssize_t i
@@ -109,12 +109,15 @@ cdef void addcdiv_run(const floating* x, const floating* a, const floating* b, f
         y[i] = x[i] + a[i] / b[i]
 
 
-cdef void addcmul_scaled_run(const number* x, const number* a, const number* b, const number* v,
-                             number* y, Py_ssize_t n) noexcept nogil:
+cdef void addcmul_scaled_run(const summand* x, const summand* a, const summand* b,
+                             const summand* v, summand* y, Py_ssize_t n) noexcept nogil:
     """y := x + v * a * b"""
     cdef Py_ssize_t i
     for i in range(n):
-        y[i] = x[i] + <number>(a[i] * v[i]) * b[i]
+        if summand in floating:
+            y[i] = x[i] + a[i] * v[i] * b[i]
+        else:
+            y[i] = with_product(x[i], wrapped(a[i], v[i]), b[i])
 
 
 cdef void addcdiv_scaled_run(const floating* x, const floating* a, const floating* b,
@@ -160,7 +163,7 @@ cdef inline mixable of_three(Three* op, mixable a, mixable b, mixable c) noexcep
         return bounded(a, b, c)
     elif Three is Lerp and mixable in floating:
         return from_nearer_end(a, b, c)
-    elif Three is Product:
+    elif Three is Product and mixable in floating:
         return with_product(a, b, c)
     elif mixable in floating:
         return a + b / c
@@ -203,8 +206,16 @@ cdef list rows_of(number* tag, str dtype):
         ("clamp", <size_t>&clamp_run[number]),
         ("clamp_number", <size_t>&clamp_number_run[number]),
         ("threshold", <size_t>&threshold_run[number]),
-        ("addcmul", <size_t>&addcmul_run[number]),
-    ], 3) + rows_for((dtype,), [("addcmul_scaled", <size_t>&addcmul_scaled_run[number])], 4)
+    ], 3)
+
+
+cdef list rows_of_products(summand* tag, tuple dtypes):
+    """The rows for sums with products"""
+    cdef list rows = []
+    for dtype in dtypes:
+        rows += rows_for((dtype,), [("addcmul", <size_t>&addcmul_run[summand])], 3)
+        rows += rows_for((dtype,), [("addcmul_scaled", <size_t>&addcmul_scaled_run[summand])], 4)
+    return rows
 
 
 cdef list rows_of_extremes(whole* tag, str dtype):
@@ -227,6 +238,11 @@ def table():
         *rows_of[int64_t](NULL, "int64"), *rows_of[uint16_t](NULL, "uint16"),
         *rows_of[uint32_t](NULL, "uint32"), *rows_of[uint64_t](NULL, "uint64"),
         *rows_of[float](NULL, "float32"), *rows_of[double](NULL, "float64"),
+        *rows_of_products[uint8_t](NULL, ("uint8", "int8")),
+        *rows_of_products[uint16_t](NULL, ("uint16", "int16")),
+        *rows_of_products[uint32_t](NULL, ("uint32", "int32")),
+        *rows_of_products[uint64_t](NULL, ("uint64", "int64")),
+        *rows_of_products[float](NULL, ("float32",)), *rows_of_products[double](NULL, ("float64",)),
         *rows_of_extremes[uint8_t](NULL, "uint8"), *rows_of_extremes[int32_t](NULL, "int32"),
         *rows_of_extremes[int64_t](NULL, "int64"),
     ] + rows_for(FLOATS, [

@@ -9,6 +9,7 @@ from loops import any_bits, edges
 
 FLOATS = ("float32", "float64")
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
+WHOLE = (*INTEGERS, "uint16", "uint32", "uint64")
 NAN, INF = np.nan, np.inf
 
 UNARY = {
@@ -198,7 +199,7 @@ def test_a_number_as_second_input(table, name, dtype):
                     table[name, dtype, dtype, dtype](x, y))
 
 
-@each("dtype", [*INTEGERS, "uint16", "uint32", "uint64"])
+@each("dtype", WHOLE)
 def test_powers_of_integers_wrap(table, dtype):
     bits = 8 * np.dtype(dtype).itemsize
     a, b = any_bits(dtype, 700, 7), any_bits(dtype, 700, 8)
@@ -214,6 +215,35 @@ def test_powers_of_integers_wrap(table, dtype):
         y = np.full_like(a, number)
         np.testing.assert_array_equal(
             table["pow_number", dtype, dtype, dtype](a, y), wanted(a, y))
+
+
+@each("dtype", WHOLE)
+def test_sums_with_products_wrap(table, dtype):
+    x, a, b, v = (any_bits(dtype, 700, seed) for seed in range(4))
+    assert_same(table["addcmul", *[dtype] * 4](x, a, b), x + a * b)
+    assert_same(table["addcmul_scaled", *[dtype] * 5](x, a, b, v), x + v * a * b)
+
+
+OF_PLACES = {"reverse", "transpose"}      # loops that take strides or other facts beside numbers
+
+
+def test_loops_of_integers_take_any_bits(table):
+    """Under sanitizers what overflows ends here; and a vector gives what single numbers give."""
+    seen = set()
+    for (name, *inputs, output), loop in table.items():
+        if not set(inputs) <= set(WHOLE) or name in OF_PLACES or name.endswith("_mixed"):
+            continue
+        arrays = [any_bits(dtype, 200, seed) for seed, dtype in enumerate(inputs)]
+        for place, array in enumerate(arrays):      # the limits, each with each of the other's
+            info = np.iinfo(array.dtype)
+            limits = np.array([info.min, info.max, 0, 1], array.dtype)
+            array[:64] = np.tile(np.repeat(limits, 4**place), 16)[:64]
+        got = loop(*arrays)
+        if not name.endswith("_number"):
+            singles = [loop(*(a[i:i + 1] for a in arrays))[0] for i in range(200)]
+            np.testing.assert_array_equal(got, np.array(singles, got.dtype), err_msg=name)
+        seen.add(name)
+    assert {"addcmul", "pow", "clamp", "floor_divide"} <= seen, seen
 
 
 @each("dtype", [*FLOATS, *INTEGERS])
