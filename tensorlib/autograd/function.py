@@ -396,7 +396,16 @@ def tangent_like(cls, k, tangent, like):
 # ---- batches -------------------------------------------------------------------------------------
 
 class InplaceFunction(Function):
-    """`Function` under an older name, with a flag for rules that write over what they are given."""
+    """`Function` under an older name, with a flag for rules that write over what they are given.
+
+    >>> class Double(tensorlib.autograd.function.InplaceFunction):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.mark_dirty(x)
+    ...         return x.mul_(2)
+    >>> Double.apply(tensorlib.ones(2))
+    tensor([2., 2.])
+    """
 
     def __init__(self, inplace=False):
         super().__init__()

@@ -26,7 +26,12 @@ __all__ = [
 
 
 class CheckpointPolicy(IntEnum):
-    """What a function says of the results of an operation: kept, or computed again."""
+    """What a function says of the results of an operation: kept, or computed again.
+
+    >>> from tensorlib.utils import checkpoint
+    >>> list(checkpoint.CheckpointPolicy)[:2]
+    [<CheckpointPolicy.MUST_SAVE: 0>, <CheckpointPolicy.PREFER_SAVE: 1>]
+    """
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -37,7 +42,12 @@ class CheckpointPolicy(IntEnum):
 
 
 class SelectiveCheckpointContext:
-    """What such a function is told: whether it is the second run, and what came out."""
+    """What such a function is told: whether it is the second run, and what came out.
+
+    >>> from tensorlib.utils import checkpoint
+    >>> checkpoint.SelectiveCheckpointContext(is_recompute=True).is_recompute
+    True
+    """
 
     def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
         self.is_recompute, self.op_output = is_recompute, op_output

@@ -92,6 +92,8 @@ def test_what_is_refused_of_a_file(tmp_path):
     absent = tl.empty(3, device="meta").untyped_storage()
     for error, call in ((RuntimeError, lambda: tl.UntypedStorage.from_file(path, nbytes=4)),
                         (ValueError, lambda: tl.UntypedStorage.from_file(path, nbytes=-1)),
+                        (TypeError, lambda: tl.UntypedStorage.from_file(1, nbytes=1)),
+                        (TypeError, lambda: tl.from_file(tl.ones(3), size=1)),
                         (FileNotFoundError, lambda: tl.UntypedStorage.from_file(tmp_path / "no")),
                         (RuntimeError, lambda: memory[::2]), (IndexError, lambda: memory[3]),
                         (BufferError, lambda: bytes(absent)), (BufferError, lambda: absent[0])):

@@ -22,6 +22,7 @@ from tensorlib._core.tensor.tensor cimport (
 from io import SEEK_END
 from mmap import ACCESS_COPY, ACCESS_WRITE, mmap
 from operator import index
+from os import PathLike
 from os.path import exists
 
 from tensorlib._core.base.device import CPU, META
@@ -160,12 +161,15 @@ cdef class UntypedStorage:
         Args:
             shared: whether writes to the memory go to the file, which is extended to `nbytes`;
                 else they stay in memory
-        Raises: RuntimeError for a file that has fewer bytes.
+        Raises: RuntimeError for a file that has fewer bytes; TypeError for what is no path.
         """
         cdef UntypedStorage found = UntypedStorage()
         cdef Py_ssize_t count = index(nbytes)
         if count < 0:
             raise ValueError(f"UntypedStorage.from_file: nbytes must not be negative, got {count}")
+        if not isinstance(filename, (str, bytes, PathLike)):      # numbers would be open files
+            raise TypeError("UntypedStorage.from_file: filename must be a path, got "
+                            f"{type_name(filename)}")
         with open(filename, ("r+b" if exists(filename) else "w+b") if shared else "rb") as file:
             size = file.seek(0, SEEK_END)
             if shared and size < count:

@@ -277,3 +277,15 @@ x
 # ---- clamp_max: 1.0
 # ---- clamp_min: 0.0
 tl.NAME(tl.tensor([-2.5, 0.5, 3.0]), VALUE)
+# ---- Tensor.coalesce Tensor.is_coalesced
+s = tl.sparse_coo_tensor([[0, 0, 2]], [1.0, 2.0, 3.0])
+s.is_coalesced(), s.coalesce().is_coalesced(), s.coalesce().values()
+# ---- Tensor.indices Tensor.values
+tl.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse().NAME()
+# ---- Tensor.sparse_dim Tensor.dense_dim
+x = tl.ones(3, 2)
+x.NAME(), x.to_sparse().NAME(), x.to_sparse(1).NAME()
+# ---- Tensor.crow_indices Tensor.col_indices
+tl.tensor([[0.0, 2.0], [3.0, 4.0]]).to_sparse_csr().NAME()
+# ---- Tensor.ccol_indices Tensor.row_indices
+tl.tensor([[0.0, 2.0], [3.0, 4.0]]).to_sparse_csc().NAME()
