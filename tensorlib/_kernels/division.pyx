@@ -180,6 +180,11 @@ cdef inline integer near_trunc(integer a, integer b) noexcept nogil:
     return <integer><int64_t>(<double>a / <double>b)
 
 
+cdef inline integer less(integer a, integer q, integer b) noexcept nogil:
+    """a - q * b, in unsigned numbers: the least number has no counterpart, its q by -1 is no int"""
+    return <integer>(<uint64_t>a - <uint64_t>q * <uint64_t>b)
+
+
 cdef void div_trunc_int_run(const integer* a, const integer* b, integer* y,
                             Py_ssize_t n) noexcept nogil:
     """y := trunc(a / b)"""
@@ -219,7 +224,7 @@ cdef void fmod_int_run(const integer* a, const integer* b, integer* y,
                 y[i] = rest(a[i], b[i])
         else:
             for i in range(start, stop):
-                y[i] = a[i] - near_trunc(a[i], b[i]) * b[i]
+                y[i] = less(a[i], near_trunc(a[i], b[i]), b[i])
 
 
 cdef void remainder_int_run(const integer* a, const integer* b, integer* y,
@@ -235,7 +240,7 @@ cdef void remainder_int_run(const integer* a, const integer* b, integer* y,
                 y[i] = remaining + b[i] if rounds_down(remaining, b[i]) else remaining
         else:
             for i in range(start, stop):
-                y[i] = a[i] - near_floor(a[i], b[i]) * b[i]
+                y[i] = less(a[i], near_floor(a[i], b[i]), b[i])
 
 
 def table():
