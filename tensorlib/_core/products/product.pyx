@@ -11,6 +11,7 @@ from tensorlib._core.base cimport watch
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_object, promote,
 )
+from tensorlib._core.base.epochs cimport unsteady
 from tensorlib._core.base.kernels cimport find_by_dtype
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, count, times
 from tensorlib._core.base.watch cimport watched
@@ -22,7 +23,9 @@ from tensorlib._core.interpreters.foreign cimport overridden, overridden_form, r
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_adds, matmul_run
 from tensorlib._core.products.pair_products cimport packs_pairs, takes_pairs
-from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, requires_grad
+from tensorlib._core.tensor.tensor cimport (
+    Tensor, alias, new_tensor, new_view, requires_grad,
+)
 from tensorlib._core.tiles.copies cimport cast, packed_copy
 from tensorlib._core.tiles.loops cimport find_gather
 
@@ -235,6 +238,8 @@ cdef Tensor product_in(str name, Tensor a, Tensor b, int wanted):
     cdef Py_ssize_t m, k, n
     cdef int ndim, batch_ndim, dtype = compute_dtype(a.type)
     cdef Tensor x, y, out
+    if unsteady:            # copies release the GIL; what is read of the tensors holds until the end
+        a, b = alias(a), alias(b)
     if a.ndim_ == 0 or b.ndim_ == 0:
         raise RuntimeError(f"{name}: both tensors need at least 1 dim, got shapes {shapes(a, b)}")
     if a.type == BOOL:
