@@ -1,8 +1,8 @@
-"""Programs that are drawn: functions that read drawn state in drawn ways, and operations on tensors
-of odd layouts, each run eagerly and compiled and compared to the bit, results and state alike.
+"""Random programs: functions that read random state in many ways, and operations on tensors of odd
+layouts, each run eagerly and compiled and compared to the bit, results and state alike.
 
-`python -m tests.drawn --help` runs many; `test_drawn.py` runs a few. A program is made from a kind,
-a seed and a number alone, so that any one can be run again, and is printed as small as it fails.
+`python -m tests.random_programs --help` runs many; `test_random_programs.py` runs a few. A program
+depends only on a kind, a seed and a number, so it can be run again; a failing one is shrunk first.
 
 running.py      runs the text of a program, eagerly or compiled, and notes all that can be seen
 holders.py      what holds a value: how one is made, read and changed

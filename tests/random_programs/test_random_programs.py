@@ -29,7 +29,7 @@ def test_what_is_read_and_does_not_change_is_as_it_was(name):
     assert not running.difference(ways.text_of(WAYS[name], changed=False))
 
 
-def test_drawn_programs_are_ones_that_python_parses():
+def test_random_programs_programs_are_ones_that_python_parses():
     """What reads stays one expression wherever it stands, and may be written to in parts."""
     for name, holder in holders.HOLDERS.items():
         for text in holder.read:
