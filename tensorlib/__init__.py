@@ -127,7 +127,7 @@ from tensorlib.amp.grad_scaler import GradScaler
 from tensorlib.func import vmap
 from tensorlib.func.compiling import compile
 from tensorlib.io.files import load, save
-from tensorlib.ops.late import publish_in as _publish_in
+from tensorlib.ops.lazy import publish_in as _publish_in
 from tensorlib.profiler.summary import summary
 from tensorlib.utils.collect_env import show_config
 

@@ -56,7 +56,7 @@ from tensorlib.autograd.modes import (
 )
 from tensorlib.func.compiling import compile as compile
 from tensorlib.func.mapping import vmap as vmap
-from tensorlib.io.files.front import load as load, save as save
+from tensorlib.io.files.serialization import load as load, save as save
 from tensorlib.profiler.summary import summary as summary
 from tensorlib.program import fx as fx
 from tensorlib.program.control import (

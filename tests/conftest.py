@@ -12,7 +12,7 @@ from _pytest.pathlib import import_path
 from hypothesis import HealthCheck, settings
 
 from tensorlib import get_num_threads, set_num_threads
-from tensorlib.ops.late import declare_all
+from tensorlib.ops.lazy import declare_all
 
 # No deadline: the time of one example says more about the machine than about the code.
 for name, count in (("tensorlib", 40), ("thorough", 500)):
@@ -34,7 +34,7 @@ if find_spec("torch"):
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 gc.disable()        # until all tests are there: none of what they are made of is garbage
-declare_all()       # tests are made from what is declared; how it is, tests/ops/test_late.py tries
+declare_all()       # tests are generated from all declarations; test_lazy_families.py has lazy ones
 
 
 def pytest_addoption(parser):

@@ -18,7 +18,7 @@ from pathlib import Path
 from tensorlib import Tensor, ops
 from tensorlib._core.graph.op import registry
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.late import FAMILIES, declare_all
+from tensorlib.ops.lazy import FAMILIES, declare_all
 from tools import numpy_functions, reference, saved_values
 from tools.reference import escaped, row
 from tools.signatures import plain, summary
@@ -111,9 +111,9 @@ def families():
                for room, names in re.findall(r"^from tensorlib\.ops\.(\w+) import (.*)$",
                                              inspect.getsource(ops), re.MULTILINE)
                if hasattr(getattr(ops, room), "__path__") for name in names.split(", ")]
-    late = {name for both, functions, *_ in FAMILIES.values()
+    lazy = {name for both, functions, *_ in FAMILIES.values()
             for name in (both + " " + functions).split()}
-    ordered = [name for name in FUNCTIONS if name not in late]
+    ordered = [name for name in FUNCTIONS if name not in lazy]
     places = {name: place_of(name, modules) for name in ordered}
     found, before = {module: [] for module in modules}, 0
     for i, name in enumerate(ordered):

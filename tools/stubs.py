@@ -1,5 +1,5 @@
 """Writes the type stubs of what is compiled or published from the registry, and the table of what
-late families publish.
+lazy families publish.
 
     python -m tools.stubs            writes those that are stale, removes those of no module
     python -m tools.stubs --check    says which are stale, by the exit status too
@@ -22,8 +22,8 @@ from tensorlib._core.base.formats import Format
 from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib._typed import TensorKind
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.late import declare_all
-from tools import late_names
+from tensorlib.ops.lazy import declare_all
+from tools import lazy_names
 from tools.signatures import ALIASES, IMPORTS, forms, summary
 
 declare_all()
@@ -378,9 +378,9 @@ def stale(found):
 def main(arguments):
     """Runs the command; returns its exit status.
 
-    The table of late families comes first, since this process was started with the one before.
+    The table of lazy families comes first, since this process was started with the one before.
     """
-    table, names = PACKAGE / "ops" / "late_names.py", late_names.text()
+    table, names = PACKAGE / "ops" / "lazy_names.py", lazy_names.text()
     if table.read_text() != names:
         if "--check" not in arguments:
             table.write_text(names)

@@ -1,5 +1,4 @@
-"""Functions that loops share: `clamp`, `lerp`, wrapping products and a sum with a product, of single
-numbers."""
+"""Functions of single numbers that loops share: `clamp`, `lerp`, and integer products that wrap."""
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 

@@ -1,5 +1,5 @@
 /* The binary digits of 2 / pi behind 64 zeros, 64 to a word, as many as the reduction of any double
-   reads. `tests/kernels/test_far_angles.py` computes them anew. */
+   reads. `tests/kernels/test_large_angles.py` computes them anew. */
 #pragma once
 
 #include <stdint.h>

@@ -23,7 +23,7 @@ from tensorlib.autograd.modes import (
     set_multithreading_enabled,
 )
 from tensorlib.ops.calls import gradient_of, needs_of
-from tensorlib.ops.late import declare_all
+from tensorlib.ops.lazy import declare_all
 
 if TYPE_CHECKING:
     from tensorlib.autograd import forward_ad, function, functional

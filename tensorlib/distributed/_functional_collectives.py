@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tensorlib.distributed.descriptions import absent
+from tensorlib.distributed.unsupported_settings import absent
 
 INSTEAD = "the collectives of tensorlib.distributed and of distributed.nn do it at once"
 

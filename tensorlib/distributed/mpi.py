@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import tensorlib
-from tensorlib.distributed import single
+from tensorlib.distributed import single_process
 from tensorlib.distributed.errors import DistError
 
 # What launchers put into the environment of the processes that they start.
@@ -58,10 +58,10 @@ def is_launched() -> bool:
 def mpi() -> Any:
     """The module `mpi4py.MPI`, which starts MPI when it is first imported.
 
-    A process that no launcher started needs none: without mpi4py it gets `single`.
+    A process that no launcher started needs none: without mpi4py it gets `single_process`.
     """
     if not is_mpi_available() and not is_launched():
-        return single
+        return single_process
     if not is_mpi_available():
         raise DistError("tensorlib.distributed: mpi4py is not installed; "
                         "pip install 'tensorlib[mpi]'")

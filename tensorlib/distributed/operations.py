@@ -21,7 +21,7 @@ from tensorlib.distributed.group import ProcessGroup, groups
 from tensorlib.distributed.mpi import memory, memory_in_parts
 from tensorlib.distributed.work import Work
 from tensorlib.ops.declare import op
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.samples import reals
 
 SELF = "self"

@@ -10,7 +10,7 @@ NotImplementedError.
 from dataclasses import dataclass
 
 from tensorlib._core.base.importing import parts_of
-from tensorlib.distributed.descriptions import absent, described
+from tensorlib.distributed.unsupported_settings import absent, described
 from tensorlib.distributed.device_mesh import DeviceMesh, init_device_mesh
 
 __all__ = ["DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard",

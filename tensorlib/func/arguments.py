@@ -2,7 +2,7 @@
 
 import functools
 
-from tensorlib._core.base.entrance import one_frame
+from tensorlib._core.base.call_wrappers import one_frame
 from tensorlib.autograd.tree import as_leaf, flatten_as, flatten_tensors
 
 

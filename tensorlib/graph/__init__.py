@@ -17,13 +17,13 @@ from tensorlib._core.base.importing import deferred, on_first_use
 from tensorlib._core.tensor.tensor import attach
 
 if TYPE_CHECKING:
-    from tensorlib.graph.figures import Summary, summary
+    from tensorlib.graph.graph_summary import Summary, summary
     from tensorlib.graph.picture import dot, draw
 
 __all__ = ["Summary", "dot", "draw", "summary"]
 
 __getattr__, __dir__ = on_first_use(__name__, {
-    "Summary": "figures", "summary": "figures", "dot": "picture", "draw": "picture"})
+    "Summary": "graph_summary", "summary": "graph_summary", "dot": "picture", "draw": "picture"})
 
 explain(vars(), __all__)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from tensorlib._core.graph.op import declared
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.late import declare_all
+from tensorlib.ops.lazy import declare_all
 
 COUNTERPARTS = {}
 

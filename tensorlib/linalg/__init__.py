@@ -61,7 +61,7 @@ from tensorlib.linalg.spectra import (
     linalg_svdvals as svdvals,
 )
 from tensorlib._core.base.explained import explain
-from tensorlib.ops.late import declared, gathered
+from tensorlib.ops.lazy import declared, gathered
 from tensorlib.ops.products.matmul import matmul
 
 declared(__name__)

@@ -13,18 +13,18 @@ import numpy as np
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd import no_grad
 from tensorlib.autograd.tree import flatten, unflatten
-from tensorlib.onnx import branches, layers, pointwise, reductions, shaping
-from tensorlib.onnx.dynamic import Open, from_axes, from_shapes, sizes_of, tensors_in
+from tensorlib.onnx import control_flow, layers, pointwise, reductions, shapes
+from tensorlib.onnx.dynamic_axes import Open, from_axes, from_shapes, sizes_of, tensors_in
 from tensorlib.onnx.errors import UnsupportedOperatorError, package
-from tensorlib.onnx.sizes import Compared, Dim, compared, grown
-from tensorlib.onnx.writing import NEWEST, OLDEST, USUAL, Writer
+from tensorlib.onnx.symbolic_sizes import Compared, Dim, compared, grown
+from tensorlib.onnx.writer import NEWEST, OLDEST, USUAL, Writer
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.capture.trace import trace
 from tensorlib.program.ir.model import Variable
 from tensorlib.program.program import Program
 
 LARGEST_FILE = 2**31 - 2**20         # what protobuf can hold, with room for the graph
-FAMILIES = (branches, layers, pointwise, reductions, shaping)       # which declare the handlers
+FAMILIES = (control_flow, layers, pointwise, reductions, shapes)    # which declare the handlers
 _exporting = False
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from tensorlib.onnx.errors import unsupported
 from tensorlib.onnx.pointwise import dtype_of, first_of
-from tensorlib.onnx.sizes import Dim
-from tensorlib.onnx.writing import BOOL, FLOAT32, INT64, Writer, onnx_rule
+from tensorlib.onnx.symbolic_sizes import Dim
+from tensorlib.onnx.writer import BOOL, FLOAT32, INT64, Writer, onnx_rule
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.late import operations
+from tensorlib.ops.lazy import operations
 from tensorlib.program.ir.model import OpCall, Variable
 
 # The gates of ONNX's recurrent layers in the order of the library's.

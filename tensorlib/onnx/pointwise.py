@@ -6,9 +6,9 @@ from typing import Any
 
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib.onnx.errors import unsupported
-from tensorlib.onnx.sizes import Dim
-from tensorlib.onnx.writing import BOOL, FLOAT32, INT64, Handler, Writer, onnx_rule
-from tensorlib.ops.late import operations
+from tensorlib.onnx.symbolic_sizes import Dim
+from tensorlib.onnx.writer import BOOL, FLOAT32, INT64, Handler, Writer, onnx_rule
+from tensorlib.ops.lazy import operations
 from tensorlib.program.ir.model import OpCall
 
 ROOT_HALF = math.sqrt(0.5)

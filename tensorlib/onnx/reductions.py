@@ -5,9 +5,9 @@ from typing import Any
 
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib.onnx.pointwise import dtype_of, first_of
-from tensorlib.onnx.shaping import as_dims, rank, with_dims
-from tensorlib.onnx.writing import BOOL, FLOAT32, INT64, Handler, Writer, onnx_rule
-from tensorlib.ops.late import operations
+from tensorlib.onnx.shapes import as_dims, rank, with_dims
+from tensorlib.onnx.writer import BOOL, FLOAT32, INT64, Handler, Writer, onnx_rule
+from tensorlib.ops.lazy import operations
 from tensorlib.program.ir.model import OpCall
 
 def reduced(g: Writer, call: OpCall, type: str, x: str) -> str:

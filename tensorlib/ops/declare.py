@@ -19,7 +19,7 @@ from types import FunctionType
 
 from tensorlib._core.apply.converted import make_checked, make_converted
 from tensorlib._core.apply.operators import OPTIONS, make_elementwise, make_general, make_sized
-from tensorlib._core.base.entrance import make_offered
+from tensorlib._core.base.call_wrappers import make_offered
 from tensorlib._core.graph.op import Op, find
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import fill_from_ufuncs

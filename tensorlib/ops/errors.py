@@ -1,4 +1,4 @@
-"""Errors of transforms and of batches, which are raised by modules that are imported late.
+"""Errors of transforms and of batches, which are raised by modules that are imported on first use.
 
 They are public, and `except tensorlib.DataDependent` imports only this module.
 """

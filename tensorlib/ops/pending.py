@@ -1,4 +1,4 @@
-"""Declarations of late families, which become visible only when the family is complete.
+"""Declarations of lazy families, which become visible only when the family is complete.
 
 So an import that fails, by an interrupt or for lack of memory, changes nothing: the placeholders of
 the family stay, and their next use declares it again.
@@ -8,7 +8,7 @@ import sys
 
 from tensorlib._core.graph.op import register
 from tensorlib._core.tensor.tensor import Tensor, attach
-from tensorlib.ops.late_names import FAMILIES
+from tensorlib.ops.lazy_names import FAMILIES
 
 FUNCTIONS = {}  # every public function by name, in the order of declaration
 HOMES = {}      # the module that declares each of the library's operations
@@ -39,7 +39,7 @@ def is_imported_here():
 
 
 def pending():
-    """The declarations of the family that is being imported; None outside of late families."""
+    """The declarations of the family that is being imported; None outside of lazy families."""
     for module in importing():
         if module in PENDING:
             return PENDING[module]
@@ -56,35 +56,37 @@ def put_operation(record):
     home = next(importing(), "")
     if "." not in record.name and HOMES.setdefault(record.name, home) != home:
         raise ValueError(f"ops: an operation named {record.name!r} exists already")
-    late = pending()
-    if late is None:
+    family = pending()
+    if family is None:
         register({record.name: record})
     else:
-        late.operations[record.name] = record
+        family.operations[record.name] = record
 
 
 def put_function(name, function):
     """Makes `function` the public function of this name."""
-    late = pending()
-    (FUNCTIONS if late is None else late.functions)[name] = function
+    family = pending()
+    (FUNCTIONS if family is None else family.functions)[name] = function
 
 
 def put_method(name, function):
     """Makes `function` the method of this name."""
-    late = pending()
-    if late is None:
+    family = pending()
+    if family is None:
         attach(name, function)
     else:
-        late.methods[name] = function
+        family.methods[name] = function
 
 
 def function_named(name):
     """The public function of this name, also where its family is being declared."""
-    late = pending()
-    return late.functions[name] if late and name in late.functions else FUNCTIONS[name]
+    family = pending()
+    return family.functions[name] if family and name in family.functions else FUNCTIONS[name]
 
 
 def method_named(name):
     """The method of this name or None, also where its family is being declared."""
-    late = pending()
-    return late.methods[name] if late and name in late.methods else getattr(Tensor, name, None)
+    family = pending()
+    if family and name in family.methods:
+        return family.methods[name]
+    return getattr(Tensor, name, None)

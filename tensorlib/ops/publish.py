@@ -5,7 +5,7 @@ from inspect import CO_VARARGS, Parameter, Signature
 from types import FunctionType
 
 from tensorlib._core.apply.converted import make_checked
-from tensorlib._core.base.entrance import name_errors
+from tensorlib._core.base.call_wrappers import name_errors
 from tensorlib._core.create.overwrite import make_in_place
 from tensorlib._core.tensor.tensor import Tensor, attach
 from tensorlib._core.base.explained import explained

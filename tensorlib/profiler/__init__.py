@@ -20,7 +20,7 @@ from tensorlib._core.base.importing import on_first_use
 
 if TYPE_CHECKING:
     from tensorlib.profiler.events import EventList
-    from tensorlib.profiler.figures import Figures
+    from tensorlib.profiler.statistics import Figures
     from tensorlib.profiler.profiler import (
         emit_nvtx,
         profile,
@@ -40,7 +40,7 @@ __all__ = ["EventList", "Figures", "ProfilerAction", "ProfilerActivity", "emit_n
            "tensorboard_trace_handler"]
 
 __getattr__, __dir__ = on_first_use(__name__, {
-    "EventList": "events", "Figures": "figures",
+    "EventList": "events", "Figures": "statistics",
     **dict.fromkeys(("ProfilerAction", "ProfilerActivity", "kineto_available", "schedule",
                      "supported_activities"), "schedules"),
     **dict.fromkeys(("emit_nvtx", "profile", "record_function", "tensorboard_trace_handler"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any
 
-from tensorlib.profiler.figures import Figures
+from tensorlib.profiler.statistics import Figures
 from tensorlib.profiler.table import laid_out
 
 Line = tuple[str, int, str]                     # file, number, function

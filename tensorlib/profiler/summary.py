@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 from tensorlib._core.base.importing import deferred
 
 if TYPE_CHECKING:
-    from tensorlib.profiler.models import ModelSummary
+    from tensorlib.profiler.model_summary import ModelSummary
 
-_summarized = deferred("tensorlib.profiler.models", "summarized")
+_summarized = deferred("tensorlib.profiler.model_summary", "summarized")
 
 
 def summary(model: Any, input_shape: Any = None, *, input_data: Any = None, dtypes: Any = None,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tensorlib.profiler.figures import Figures
+from tensorlib.profiler.statistics import Figures
 
 
 def time_text(microseconds: float) -> str:

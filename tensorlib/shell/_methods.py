@@ -12,7 +12,7 @@ from tensorlib._core.base.formats import sparse_csc, sparse_csr
 from tensorlib._core.base.importing import deferred
 from tensorlib._core.interpreters.foreign import outside_graph
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.publish import attach_checked, put_method
 from tensorlib.storage import storage
 

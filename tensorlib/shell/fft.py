@@ -31,7 +31,7 @@ from tensorlib.ops.fourier.functions import (
     fft_rfft2 as rfft2,
     fft_rfftn as rfftn,
 )
-from tensorlib.ops.late import gathered
+from tensorlib.ops.lazy import gathered
 
 __all__ = gathered(__name__)
 

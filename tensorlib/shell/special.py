@@ -21,7 +21,7 @@ from tensorlib.ops.pointwise.bessel import (
     shifted_chebyshev_polynomial_w, spherical_bessel_j0)
 from tensorlib.ops.pointwise.special import (
     entr, erfcx, i0e, i1, i1e, log_ndtr, ndtr, ndtri, xlog1py, zeta)
-from tensorlib.ops.late import gathered
+from tensorlib.ops.lazy import gathered
 
 psi = digamma
 modified_bessel_i0, modified_bessel_i1 = i0, i1

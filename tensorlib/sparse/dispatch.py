@@ -5,7 +5,7 @@ from typing import Any
 from tensorlib import Tensor
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.interpreters.subclasses import asked_names, dispatching_form
-from tensorlib.ops.late import name_of
+from tensorlib.ops.lazy import name_of
 from tensorlib.sparse.compressed import on_entries
 from tensorlib.sparse.tensor import SparseTensor
 

@@ -8,7 +8,7 @@ from tensorlib import (
     zeros,
 )
 from tensorlib._core.products.sparse import meetings, merged_places
-from tensorlib.ops.late import name_of, operations
+from tensorlib.ops.lazy import name_of, operations
 from tensorlib.ops.products.sparse import sparse_product
 from tensorlib.sparse.compressed import CompressedTensor, on_entries
 from tensorlib.sparse.dispatch import does, refuse, require_sparse

@@ -6,7 +6,7 @@ from typing import Any
 import tensorlib
 from tensorlib import Tensor, arange, cat, repeat_interleave, searchsorted
 from tensorlib._core.base.shape import wrap
-from tensorlib.ops.late import operations
+from tensorlib.ops.lazy import operations
 from tensorlib.sparse.compressed import CompressedTensor
 from tensorlib.sparse.dispatch import does, refuse
 from tensorlib.sparse.tensor import SparseTensor

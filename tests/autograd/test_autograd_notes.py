@@ -10,7 +10,7 @@
 | one input that requires grad is enough; the rest is not recorded | test_graph.py, here |
 | only leaves that require grad accumulate; freezing them | here |
 | setting the flag is for leaves | here |
-| default, no-grad and inference mode: the table of modes | here; test_control.py |
+| default, no-grad and inference mode: the table of modes | here; test_recording_control.py |
 | In-place operations | |
 | values overwritten are noticed; no error means right gradients | test_inplace.py |
 | the version counter: what counts, who shares it | here |
@@ -18,7 +18,7 @@
 | Multithreaded autograd | |
 | each thread with a graph of its own; shared leaves; shared graphs | here; test_threads.py |
 | Hooks for saved tensors | |
-| pack is called once, unpack as often as the sweep needs | test_control.py, here |
+| pack is called once, unpack as often as the sweep needs | test_recording_control.py, here |
 | pack returns any object; writing into its input is an error; hooks belong to a thread | here |
 | Backward hooks execution | |
 | tensor hooks run where gradients are computed, node hooks where nodes run | test_hooks.py, here |

@@ -7,11 +7,11 @@ import pytest
 import tensorlib
 from tensorlib.autograd import function, functional
 from tensorlib.func import forward, mapping, reverse
-from tensorlib.graph import figures, picture
+from tensorlib.graph import graph_summary, picture
 
 
 @pytest.mark.parametrize(
-    "module", [reverse, forward, mapping, functional, function, figures, picture],
+    "module", [reverse, forward, mapping, functional, function, graph_summary, picture],
     ids=lambda m: m.__name__)
 def test_the_examples_run(module):
     found = doctest.testmod(module, extraglobs={"tensorlib": tensorlib},

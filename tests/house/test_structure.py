@@ -269,7 +269,7 @@ def test_files_and_lines_stay_short():
 READS_MODULES = {
     "_core/base/importing.py": (3, "the module that asks for it, and its other names"),
     "io/operands.py": (1, "the module of a function of another library"),
-    "ops/late.py": (1, "the package that asks for it"),
+    "ops/lazy.py": (1, "the package that asks for it"),
     "program/reads/known.py": (1, "the module that defines a class"),
     "program/reads/observer.py": (3, "what an import of the user's finds"),
     "shell/as_torch.py": (2, "modules that are called as functions of their packages"),

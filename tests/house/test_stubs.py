@@ -35,7 +35,7 @@ def test_stubs_say_what_functions_return():
 import warnings
 import tensorlib as tl
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.late import declare_all
+from tensorlib.ops.lazy import declare_all
 from tensorlib.testing.catalogue import call, dtypes_taken, in_dtype, samples
 from tools.signatures import forms
 

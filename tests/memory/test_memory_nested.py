@@ -43,7 +43,7 @@ def test_compiled_functions_that_call_themselves_look_at_the_limit():
 DEEP = """
 import signal, sys, threading, types, warnings
 import tensorlib as tl
-from tensorlib.ops.late import declare_all
+from tensorlib.ops.lazy import declare_all
 
 def nest(wrap, depth=100_000):
     value = tl.ones(2)

@@ -24,7 +24,7 @@ EXEMPT = {
     "empty_strided": "takes sizes and strides; made of `empty`",
     "empty_permuted": "takes sizes and an order; made of `empty`",
     "is_inference": "asks how a tensor was made",
-    "histogramdd": "gives a tensor and a tuple of tensors; tests/core/test_counts.py has it",
+    "histogramdd": "gives a tensor and a tuple of tensors; tests/core/test_bin_counts.py has it",
     "from_numpy": "takes an array, in whose place the tests put a Tensor",
     "from_dlpack": "takes what other libraries lend",
     "to_dlpack": "lends memory to other libraries",

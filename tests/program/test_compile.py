@@ -436,11 +436,11 @@ def step(x):
 running = tl.zeros(())
 x = tl.ones(3, 4)
 step(x)
-from tensorlib.ops import late
-before = set(late.waiting)
+from tensorlib.ops import lazy
+before = set(lazy.waiting)
 compiled = tl.compile(step, fullgraph=True)
 compiled(x), compiled(x)
-print(len(before) > 0, late.waiting == before)
+print(len(before) > 0, lazy.waiting == before)
 """
 
 

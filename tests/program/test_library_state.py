@@ -173,8 +173,8 @@ def test_what_is_kept_for_a_while_is_in_no_capture():
 # is in it: what is filled when the library is imported, or kept to be found again; and what is told
 # to captures in another way, or refuses to be captured.
 FILLED_BY_IMPORTS = """subclasses.dispatching values.OF_CALLS values.RULES values.ANYWHERE
-    pickles.INSTRUCTIONS table.COUNTERPARTS activations.INPLACE writing.HANDLERS
-    complete.FROM_OUTSIDE declare.KEPT_UFUNCS late.waiting late.public pending.HOMES
+    pickles.INSTRUCTIONS table.COUNTERPARTS activations.INPLACE writer.HANDLERS
+    complete.FROM_OUTSIDE declare.KEPT_UFUNCS lazy.waiting lazy.public pending.HOMES
     value_checks.CHECKS call_types.WRITTEN call_types.RUNNERS simplify.RULES simplify.OF_VIEWS
     direct_steps.STEPS dispatch.DONE""".split()
 FOUND_AGAIN = """rules._warned collectives.known fully_shard.addresses group.state group.broken

@@ -13,7 +13,7 @@ pytest.importorskip("onnxruntime")
 from onnx_models import compare  # noqa: E402
 
 from tensorlib.onnx import UnsupportedOperatorError  # noqa: E402
-from tensorlib.onnx.writing import HANDLERS  # noqa: E402
+from tensorlib.onnx.writer import HANDLERS  # noqa: E402
 from tensorlib.program.ir.call_types import OWN, UnknownType, form_of  # noqa: E402
 from tests.ops.catalogue import for_each  # noqa: E402
 

@@ -5,7 +5,7 @@ import pytest
 import tensorlib as tl
 from tensorlib import nn
 from tensorlib._core.interpreters import profile as observing
-from tensorlib.profiler.models import ModelSummary
+from tensorlib.profiler.model_summary import ModelSummary
 
 # a layer, the shape it is called on, what it gives, and its multiplications
 LAYERS = [

@@ -25,7 +25,7 @@ def test_outside():
 
 def test_a_seeded_test_draws_the_same_and_leaves_the_states(tmp_path):
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["tensorlib.testing.plugin"]\n')
-    (tmp_path / "test_drawn.py").write_text(TESTS)
+    (tmp_path / "test_random_programs.py").write_text(TESTS)
     said = run_python(
         "import pytest, sys\nfolder = sys.argv[1]\nsys.exit(pytest.main(['-p', 'no:cacheprovider', "
         "'--rootdir', folder, '--tensorlib-seed', '7', folder]))", str(tmp_path))

@@ -22,7 +22,7 @@ from tensorlib._core.interpreters.foreign cimport (
 from tensorlib._core.tensor.tensor cimport Tensor
 
 from tensorlib._core.base.device import CPU, device as Device
-from tensorlib._core.base.entrance import name_errors
+from tensorlib._core.base.call_wrappers import name_errors
 from tensorlib._core.base.error_names import renamed, shown, with_remedy
 from tensorlib._core.graph.op import declared
 

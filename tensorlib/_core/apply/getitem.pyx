@@ -11,7 +11,7 @@ from tensorlib._core.base.upcalls cimport GETITEM, INDEX_PUT, registered
 from tensorlib._core.base.watch cimport OVERRIDES, watched
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
-from tensorlib._core.index.along cimport fits_flat, put_flat
+from tensorlib._core.index.scatter_along cimport fits_flat, put_flat
 from tensorlib._core.index.basic cimport as_parts, basic_view
 from tensorlib._core.index.keys cimport Index, of_view, parse, put, take
 from tensorlib._core.interpreters.interception cimport interpreted

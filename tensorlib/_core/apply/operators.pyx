@@ -35,7 +35,7 @@ from tensorlib._core.tiles.program cimport MAX_INPUTS
 
 from tensorlib._core.apply.out_argument import store_out, store_outs
 from tensorlib._core.base.dtypes import dtype as dtype_type
-from tensorlib._core.base.entrance import name_errors
+from tensorlib._core.base.call_wrappers import name_errors
 from tensorlib._core.base.error_names import renamed, shown, with_remedy
 from tensorlib._core.base.warned import warn_of
 from tensorlib._core.graph.op import registry

@@ -50,7 +50,7 @@ def deferred(module, name, parameters=()):
     return call
 
 
-class LateModule(ModuleType):
+class LazyModule(ModuleType):
     """A placeholder for a module, which replaces it in the package when it is imported.
 
     References to the placeholder go on to return the module's attributes. The package has no
@@ -80,7 +80,7 @@ class LateModule(ModuleType):
 
 def later(name):
     """The module of that name, imported when it is first used."""
-    return LateModule(name)
+    return LazyModule(name)
 
 
 def parts_of(module, *names):
@@ -151,7 +151,7 @@ class Attributes(OtherNames):
         if not package.startswith("tensorlib"):
             return None
         shown = vars(import_module(package)).get(attribute)
-        if not issubclass(type(shown), ModuleType):       # the type alone: it may be a LateModule
+        if not issubclass(type(shown), ModuleType):       # the type alone: it may be a LazyModule
             return None
         home = ModuleType.__getattribute__(shown, "__name__")
         return None if home == name else home

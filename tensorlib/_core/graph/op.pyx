@@ -37,7 +37,7 @@ class Operations(dict):
 
 
 class Registry(Mapping):
-    """All operations by name, read-only. Iterating over it declares the late families."""
+    """All operations by name, read-only. Iterating over it declares the lazy families."""
 
     def __getitem__(self, name):
         return OPS[name]

@@ -29,7 +29,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.shape cimport MAX_NDIM, sizes_of
 from tensorlib._core.base.shape cimport broadcast as broadcast_shapes
 from tensorlib._core.base.work cimport share
-from tensorlib._core.index.along cimport add_half_slices
+from tensorlib._core.index.scatter_along cimport add_half_slices
 from tensorlib._core.index.basic cimport (
     ADVANCED, ELLIPSIS, Kind, NEW, SLICE, basic_view, kind_of, require_dims, with_plain_integers,
 )

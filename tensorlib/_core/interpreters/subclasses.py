@@ -28,7 +28,7 @@ def asked_names():
 
 def is_operation(value):
     """Whether a method dispatches by itself: it has a record, or is to be imported with one."""
-    return "op" in getattr(value, "__dict__", ()) or type(value).__module__ == "tensorlib.ops.late"
+    return "op" in getattr(value, "__dict__", ()) or type(value).__module__ == "tensorlib.ops.lazy"
 
 
 def dispatching_method(name):

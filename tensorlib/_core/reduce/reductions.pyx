@@ -25,7 +25,7 @@ from tensorlib._core.reduce.schedule cimport (
     reduced_in, scan_run,
 )
 from tensorlib._core.reduce.squares cimport divide, finish_squares
-from tensorlib._core.reduce.turned cimport Turned, turn, turn_back
+from tensorlib._core.reduce.permuted cimport Turned, turn, turn_back
 from tensorlib._core.reduce.unsigned cimport signed_order, restored
 from tensorlib._core.tensor.tensor cimport (
     Tensor, alias, new_like, new_tensor, requires_grad, same_shape,

@@ -24,7 +24,7 @@ from tensorlib._core.base.upcalls cimport (
     SUB, TRUEDIV, XOR, effect, upcalls,
 )
 
-from tensorlib._core.base.entrance import name_errors
+from tensorlib._core.base.call_wrappers import name_errors
 from tensorlib._core.base.error_names import type_name, unknown_keyword
 from tensorlib._core.base.warned import warn_of
 

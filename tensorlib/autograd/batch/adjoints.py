@@ -4,7 +4,7 @@ from tensorlib._core.index.batch_keys import lifted, ndim_picked
 from tensorlib.autograd.batch.rules import check_dims
 from tensorlib.autograd.batch.values import aligned, batch_of, batched, is_at
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.late import operations
+from tensorlib.ops.lazy import operations
 
 
 @batched(operations.softmax_backward, operations.log_softmax_backward)

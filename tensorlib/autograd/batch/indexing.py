@@ -20,7 +20,7 @@ from tensorlib.autograd.batch.values import (
     batched_call,
 )
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.late import operations
+from tensorlib.ops.lazy import operations
 
 arange = FUNCTIONS["arange"]
 tensor, where = FUNCTIONS["tensor"], FUNCTIONS["where"]

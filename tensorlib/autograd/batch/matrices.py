@@ -2,7 +2,7 @@
 
 from tensorlib.autograd.batch.values import batch_of, batched
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.late import operations
+from tensorlib.ops.lazy import operations
 
 arange = FUNCTIONS["arange"]
 

@@ -3,7 +3,7 @@
 from tensorlib.autograd.batch.rules import along, check_dims
 from tensorlib.autograd.batch.values import batch_of, batched, is_at
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.late import operations
+from tensorlib.ops.lazy import operations
 
 batched(operations.argsort, operations.top_order, operations.kth_order, operations.mode_order,
         operations.running_extremes, operations.running_product, operations.logcumsumexp)(along)

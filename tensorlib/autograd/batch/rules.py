@@ -26,7 +26,7 @@ from tensorlib.autograd.batch.values import (
     tensor_argument,
 )
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.late import operations
+from tensorlib.ops.lazy import operations
 
 cat, matmul, stack = FUNCTIONS["cat"], FUNCTIONS["matmul"], FUNCTIONS["stack"]
 ones = FUNCTIONS["ones"]

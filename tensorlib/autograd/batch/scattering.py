@@ -8,7 +8,7 @@ from tensorlib._core.base.shape import wrap
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.batch.values import batch_of, batched, batched_call, is_at
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.late import operations
+from tensorlib.ops.lazy import operations
 from tensorlib.ops.index.indexing import fill_value, vector
 
 

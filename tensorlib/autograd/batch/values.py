@@ -19,7 +19,7 @@ from tensorlib._core.interpreters.levels import running_levels, set_levels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.errors import DataDependent
-from tensorlib.ops.late import name_of
+from tensorlib.ops.lazy import name_of
 from tensorlib.ops.shape.parts import imag_of, real_of, set_imag, set_real
 from tensorlib.ops.proxies import attach_methods, attach_operators
 

@@ -1,6 +1,6 @@
 """Further storages of PyTorch's checkpoints, which are not supported."""
 
-from tensorlib.distributed.descriptions import absent
+from tensorlib.distributed.unsupported_settings import absent
 
 INSTEAD = "checkpoint.save and load take a folder"
 

@@ -2,7 +2,7 @@
 
 from tensorlib._core.base.importing import parts_of as _parts_of
 from tensorlib.distributed.fsdp.fully_shard import ShardedParameter, fully_shard, unsharded
-from tensorlib.distributed.fsdp import older as _older
+from tensorlib.distributed.fsdp import fully_sharded_data_parallel as _older
 
 __all__ = ["ShardedParameter", "fully_shard", "unsharded"]
 

@@ -8,7 +8,7 @@ taken for data only, so nothing in it can run, unless it is loaded with `weights
 from typing import TYPE_CHECKING
 
 from tensorlib._core.base.importing import on_first_use
-from tensorlib.io.files.front import load, save
+from tensorlib.io.files.serialization import load, save
 
 if TYPE_CHECKING:
     from tensorlib.io.files.errors import LoadError

@@ -127,7 +127,7 @@ from tensorlib.nn.functional.parametric_activations import (
     threshold_,
 )
 from tensorlib._core.base.explained import explain
-from tensorlib.ops.late import declared, gathered
+from tensorlib.ops.lazy import declared, gathered
 from tensorlib.nn import _reduction as _Reduction
 from tensorlib.nn.functional import in_place, other_arguments  # functions of the package above
 from tensorlib.ops.pending import FUNCTIONS

@@ -15,7 +15,7 @@ from tensorlib.nn.functional.recurrent_steps import (
     GATES, STEPS, in_numpy, recurrent, recurrent_formula,
 )
 from tensorlib.ops.declare import composite
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.publish import publish
 
 # ---- one layer in one direction, and several -----------------------------------------------------

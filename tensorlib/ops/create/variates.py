@@ -13,7 +13,7 @@ from tensorlib._core.create.variates import drawn as drawn_numbers
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.create.random import of_each_example
 from tensorlib.ops.declare import composite, publish
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.samples import refused_calls
 from tensorlib.ops.value_checks import value_check
 

@@ -12,7 +12,7 @@ import numpy as np
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.create.creation import made
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.pointwise.special import i0
 from tensorlib.ops.samples import calls, refused_calls
 

@@ -6,7 +6,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import FUNCTIONS, composite
 from tensorlib.ops.fourier.arguments import check_length, many, one_dim
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.samples import calls, given, refusals, refused_calls
 from tensorlib.ops.shape.repeating import roll
 

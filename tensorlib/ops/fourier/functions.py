@@ -17,7 +17,7 @@ from tensorlib.ops.fourier.arguments import (
     check_length, complex_input, dims_and_lengths, factor_of, floating, one_dim, real_input,
     resized)
 from tensorlib.ops.fourier.transforms import fft_c2c, fft_c2r, fft_r2c
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.samples import given, refusals
 
 SHARED = {"method": False, "public": False, "out": True, "tolerance": "product", "complex": True,

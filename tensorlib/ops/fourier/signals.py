@@ -10,7 +10,7 @@ from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import FUNCTIONS, composite
 from tensorlib.ops.fourier.arguments import complex_input, floating
 from tensorlib.ops.fourier.functions import fft_fft, fft_ifft, fft_irfft, fft_rfft
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.samples import refusals
 from tensorlib.ops.shape.padding import pad
 from tensorlib.ops.value_checks import value_check

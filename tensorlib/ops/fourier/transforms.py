@@ -9,7 +9,7 @@ import numpy as np
 from tensorlib._core.products import transforms as loops
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS, op
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 
 asarray, ones = FUNCTIONS["asarray"], FUNCTIONS["ones"]
 

@@ -12,8 +12,8 @@ from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.create.ranges import arange
 from tensorlib._core.graph.modes import is_grad_enabled
-from tensorlib._core.index.along import put_in_copy
-from tensorlib._core.index.combining import combine_along, combined_along
+from tensorlib._core.index.scatter_along import put_in_copy
+from tensorlib._core.index.scatter_reduce import combine_along, combined_along
 from tensorlib._core.index.keys import SharedIndex
 from tensorlib._core.interpreters.foreign import elements_known, is_looked_at_alone
 from tensorlib._core.layout import views
@@ -29,7 +29,7 @@ from tensorlib.ops.index.reductions import (
 )
 from tensorlib.ops.index.rows import put_in_rows
 from tensorlib.ops.index.scattering import MEETING, ROWS, elements_at, written_at
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.pointwise.comparison import where
 from tensorlib.ops.samples import calls, given_pairs, real, refused_calls
 

@@ -11,7 +11,7 @@ from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.create.ranges import arange
 from tensorlib._core.graph.modes import is_grad_enabled
-from tensorlib._core.index.along import (
+from tensorlib._core.index.scatter_along import (
     add_half_slices, write_along, write_slices, written_along,
 )
 from tensorlib._core.index.gather import take_along

@@ -7,13 +7,13 @@ from tensorlib._core.arrays.convert import as_tensor
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.ranges import arange
-from tensorlib._core.index.combining import segment_reduced
+from tensorlib._core.index.scatter_reduce import segment_reduced
 from tensorlib._core.interpreters.capture import capture
 from tensorlib._core.interpreters.foreign import elements_known, is_looked_at_alone
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite
 from tensorlib.ops.index.replacing import neutral, scatter_reduce
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.order.searching import searchsorted
 from tensorlib.ops.samples import calls, real, refused_calls
 

@@ -11,7 +11,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import composite
 from tensorlib.ops.index.indexing import index_select
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.pointwise.comparison import where
 from tensorlib.ops.publish import FUNCTIONS
 from tensorlib.ops.samples import calls, given, refusals, refused_calls

@@ -4,7 +4,7 @@ from inspect import Signature, signature
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import alias, publish
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.pending import function_named
 
 NAMES = (

@@ -4,7 +4,7 @@ import numpy as np
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS, composite
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.publish import attach_checked
 from tensorlib.ops.samples import given, refusals
 

@@ -16,7 +16,7 @@ from tensorlib._core.tensor.properties import elements_of
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import FUNCTIONS, publish
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.publish import attach_checked
 
 empty = FUNCTIONS["empty"]

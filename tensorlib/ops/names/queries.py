@@ -5,7 +5,7 @@ from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.properties import UntypedStorage
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS, composite, publish
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.samples import given, given_pairs, reals, refusals
 
 add = FUNCTIONS["add"]

@@ -22,7 +22,7 @@ from tensorlib.ops.arguments import refuse_bools
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.foreign import by_numpy
 from tensorlib.ops.index.indexing import gather
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.order.ordering import LONG_ROW, along_last, order_of_rows, refuse_no_place
 from tensorlib.ops.order.sorting import at_places, in_order, sort
 from tensorlib.ops.reduce.extremes import along_jvp, along_vjp

@@ -17,7 +17,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_bools, refuse_complex
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.foreign import within_memory
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.order.ordering import LONG_ROW, numbers, sorted_places
 from tensorlib.ops.samples import given, refusals
 

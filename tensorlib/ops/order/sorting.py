@@ -5,7 +5,7 @@ import numpy as np
 from tensorlib._core.base.results import result_type
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.index.gather import take_along
-from tensorlib._core.index.ranked import ranked_along
+from tensorlib._core.index.short_sort import ranked_along
 from tensorlib._core.interpreters.foreign import is_looked_at_alone
 from tensorlib._core.layout import views
 from tensorlib._core.reduce.sort_keys import kth_places
@@ -13,7 +13,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.index.indexing import gather
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.order.ordering import (
     along_last, lying_as, memory_order, order_of_rows, refuse_no_place, top_places,
 )

@@ -9,7 +9,7 @@ from tensorlib._core.base.dtypes import get_default_dtype
 from tensorlib._core.create.creation import ones_like, plain_number
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.pointwise import special_references as references
 from tensorlib.ops.pointwise.comparison import where
 from tensorlib.ops.pointwise.special import hidden, noted

@@ -4,7 +4,7 @@ import numpy as np
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS, composite, elementwise
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.pointwise.arithmetic import atan2
 from tensorlib.ops.pointwise.comparison import where
 from tensorlib.ops.pointwise.unary import conjugated, sign

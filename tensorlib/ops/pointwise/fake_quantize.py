@@ -4,7 +4,7 @@ from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.arrays.convert import tensor
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.pointwise.comparison import where
 from tensorlib.ops.publish import publish
 

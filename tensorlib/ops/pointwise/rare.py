@@ -12,7 +12,7 @@ from tensorlib._core.interpreters.capture import may_be_differentiated
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_complex
 from tensorlib.ops.declare import alias, composite, elementwise, publish
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.pointwise.arithmetic import EDGES, mul, pow
 from tensorlib.ops.pointwise.comparison import clamp, lt, where
 from tensorlib.ops.samples import given, integers, pairs, reals, three_reals

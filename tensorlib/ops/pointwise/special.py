@@ -13,7 +13,7 @@ from tensorlib.ops.arguments import integer
 from tensorlib.ops.pointwise import special_references as references
 from tensorlib.ops.declare import composite, elementwise, find, op, publish
 from tensorlib.ops.formulas import Symbol
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.pointwise.arithmetic import EDGES
 from tensorlib.ops.pointwise.rare import times_log
 from tensorlib.ops.publish import publish_in_place

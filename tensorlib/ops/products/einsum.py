@@ -15,7 +15,7 @@ from tensorlib._core.base.error_names import type_name
 from tensorlib._core.interpreters.foreign import forms
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import Tensors, composite
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.pointwise.arithmetic import mul
 from tensorlib.ops.products.matmul import matmul
 from tensorlib.ops.samples import calls, reals_of, refused_calls

@@ -5,7 +5,7 @@ import numpy as np
 from tensorlib._core.products import sparse as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import op
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 
 ROWS, COLUMNS = np.array([0, 0, 2, 1]), np.array([1, 0, 1, 2])
 

@@ -12,7 +12,7 @@ from tensorlib._core.base.storage import check_room
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools
 from tensorlib.ops.declare import composite
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.products.matmul import (
     FACTORS, added_product, bmm, matmul, outer, with_matrix,
 )

@@ -6,7 +6,7 @@ from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.reduce.variance import norm
 from tensorlib.ops.samples import given, given_pairs, refusals
 

@@ -10,7 +10,7 @@ from tensorlib._core.interpreters.foreign import is_tensor
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools, require_dims
 from tensorlib.ops.declare import alias, composite
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.publish import FUNCTIONS
 from tensorlib.ops.samples import given, refusals
 from tensorlib.ops.shape.joining import cat, narrow

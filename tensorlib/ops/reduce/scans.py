@@ -11,7 +11,7 @@ from tensorlib._core.reduce import scans
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.index.indexing import spread_along
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.reduce.reductions import DIMS, backwards, over, whole
 from tensorlib.ops.samples import given, given_pairs, refusals
 from tensorlib.ops.shape.joining import cat

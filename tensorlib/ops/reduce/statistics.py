@@ -15,7 +15,7 @@ from tensorlib._core.reduce.search import parts_of
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import composite
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.products.matmul import gram_matrix, matmul
 from tensorlib.ops.publish import FUNCTIONS, publish
 from tensorlib.ops.samples import calls, given, refusals, refused_calls

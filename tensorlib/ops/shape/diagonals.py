@@ -9,7 +9,7 @@ from tensorlib._core.interpreters.foreign import is_looked_at_alone
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import Tensors, composite
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.publish import FUNCTIONS, attach_checked
 from tensorlib.ops.samples import given, given_sequences, refusals, refused_sequences
 from tensorlib.ops.shape.joining import cat

@@ -8,7 +8,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.adjoints import forward_and_back, turned_by_back
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import FUNCTIONS, composite, op
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.samples import given, refusals
 
 MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}       # and NumPy's names

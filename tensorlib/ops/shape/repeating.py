@@ -12,7 +12,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, require_dims
 from tensorlib.ops.declare import FUNCTIONS, composite, op
 from tensorlib.ops.foreign import repeated_places
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.samples import given, refusals
 
 MANY = 1 << 31               # slices, of which there may be more than there is memory for

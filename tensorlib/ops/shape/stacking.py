@@ -15,7 +15,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, require_dims
 from tensorlib.ops.declare import FUNCTIONS, Tensors, alias, composite, publish
 from tensorlib.ops.foreign import members, within_memory
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.samples import given, given_sequences, refusals, refused_sequences
 from tensorlib.ops.shape.joining import cat, split_along, stack
 

@@ -13,7 +13,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.foreign import within_memory
-from tensorlib.ops.late import declared
+from tensorlib.ops.lazy import declared
 from tensorlib.ops.samples import given, refusals
 
 WHOLE = slice(None)

@@ -2,7 +2,7 @@
 
 from tensorlib._core.base.explained import explain
 from tensorlib.optim.lr_scheduler.base import LRScheduler, _LRScheduler
-from tensorlib.optim.lr_scheduler.by_factor import (
+from tensorlib.optim.lr_scheduler.multiplicative import (
     ConstantLR,
     ExponentialLR,
     LambdaLR,
@@ -13,9 +13,9 @@ from tensorlib.optim.lr_scheduler.by_factor import (
     StepLR,
 )
 from tensorlib.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
-from tensorlib.optim.lr_scheduler.cycles import CyclicLR, OneCycleLR
+from tensorlib.optim.lr_scheduler.cyclic import CyclicLR, OneCycleLR
 from tensorlib.optim.lr_scheduler.plateau import ReduceLROnPlateau
-from tensorlib.optim.lr_scheduler.several import ChainedScheduler, SequentialLR
+from tensorlib.optim.lr_scheduler.composed import ChainedScheduler, SequentialLR
 
 __all__ = [
     "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",

@@ -23,7 +23,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.batch import Batched
 from tensorlib.autograd.modes import no_grad
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.late import operations
+from tensorlib.ops.lazy import operations
 from tensorlib.program.ir.call_forms import canonical, drawn, gives_number, plain, user_line
 from tensorlib.program.ir.call_types import (
     DRAWING, copied, cuts, is_indexed, is_sized_by_values, onto, value_of_write, write_of,

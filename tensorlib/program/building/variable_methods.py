@@ -11,7 +11,7 @@ from tensorlib._core.graph.op import Op
 from tensorlib._core.interpreters.capture import unseen
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.late import operations
+from tensorlib.ops.lazy import operations
 from tensorlib.ops.shape.parts import imag_of, real_of
 from tensorlib.ops.proxies import attach_methods, attach_operators
 from tensorlib.program.building.builder import Builder, builder, no_number

@@ -23,7 +23,7 @@ from tensorlib._core.sweep.graph_reader import (
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.batch import Batched
 from tensorlib.autograd.tree import flatten
-from tensorlib.ops.late import operations
+from tensorlib.ops.lazy import operations
 from tensorlib.program.building.blocks import composed_call
 from tensorlib.program.building.builder import Builder, Noter, inferred, is_several, refuse_out
 from tensorlib.program.capture.writes import Writes

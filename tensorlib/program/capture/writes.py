@@ -15,7 +15,7 @@ from tensorlib._core.graph.op import Op, registry
 from tensorlib._core.layout.reinterpret import as_real
 from tensorlib._core.sweep.graph_reader import was_made_since
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.late import operations
+from tensorlib.ops.lazy import operations
 from tensorlib.program.building.builder import has_graph, is_of_another_dtype
 from tensorlib.program.guards.signatures import memory_of, storage_of
 from tensorlib.program.ir.call_types import (

@@ -18,7 +18,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.gradients import grad
 from tensorlib.autograd.modes import enable_grad, is_grad_enabled, no_grad
 from tensorlib.ops.declare import FUNCTIONS, run_resolved
-from tensorlib.ops.late import name_of, operations
+from tensorlib.ops.lazy import name_of, operations
 from tensorlib.ops.value_checks import CHECKS
 from tensorlib.program.ir.model import OpCall, Variable, variables_in
 from tensorlib.program.ir.stacks import Stack

@@ -7,7 +7,7 @@ since the position may be out of range.
 
 from typing import Any
 
-from tensorlib.ops.late import operations
+from tensorlib.ops.lazy import operations
 from tensorlib.program.ir.call_types import operation
 from tensorlib.program.ir.model import OpCall, Variable, variables_in
 from tensorlib.program.passes.facts import changes, is_pure, is_view, may_fail

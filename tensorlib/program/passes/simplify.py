@@ -9,7 +9,7 @@ input of the program it is not.
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tensorlib.ops.late import name_of, operations
+from tensorlib.ops.lazy import name_of, operations
 from tensorlib.program.ir.call_types import form_of_call
 from tensorlib.program.ir.model import OpCall, Variable
 from tensorlib.program.passes.facts import (

@@ -12,7 +12,7 @@ from tensorlib._core.graph.op import Op
 from tensorlib._core.layout import views
 from tensorlib._core.reduce import reductions
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.late import name_of, operations
+from tensorlib.ops.lazy import name_of, operations
 from tensorlib.program.run.executor import Machine
 
 STEPS: dict[str, Callable[..., Tensor | None]] = {}          # by the names of operations

@@ -11,9 +11,9 @@ and `Compare([...])` a table of several measurements.
 """
 
 from tensorlib._core.base.explained import explain
-from tensorlib.utils.benchmark.comparing import Compare
-from tensorlib.utils.benchmark.measuring import Measurement, TaskSpec, select_unit
-from tensorlib.utils.benchmark.timing import Language, Timer
+from tensorlib.utils.benchmark.compare import Compare
+from tensorlib.utils.benchmark.measurement import Measurement, TaskSpec, select_unit
+from tensorlib.utils.benchmark.timer import Language, Timer
 
 __all__ = ["Compare", "Language", "Measurement", "TaskSpec", "Timer", "select_unit"]
 

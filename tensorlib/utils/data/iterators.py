@@ -11,7 +11,7 @@ from typing import Any
 import tensorlib as tl
 from tensorlib._core.base.warned import warn_of
 from tensorlib import Generator
-from tensorlib.utils.data.fetching import fetcher_of
+from tensorlib.utils.data.fetch import fetcher_of
 from tensorlib.utils.data.pool import Pool, error_of
 from tensorlib.utils.data.sampler import draw_seed
 from tensorlib.utils.data.worker import Plan

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import tensorlib as tl
-from tensorlib.utils.data.fetching import fetcher_of
+from tensorlib.utils.data.fetch import fetcher_of
 from tensorlib.utils.data.transport import Channel
 
 __all__ = ["WorkerInfo", "get_worker_info"]

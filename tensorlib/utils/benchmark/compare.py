@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tensorlib.utils.benchmark.measuring import Measurement, select_unit
+from tensorlib.utils.benchmark.measurement import Measurement, select_unit
 
 Row = tuple[str, int, str]              # of which environment, on how many threads, of what
 

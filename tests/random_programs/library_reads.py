@@ -1,6 +1,6 @@
 """Ways to read: by the library of Python, of arrays, and of what this library has."""
 
-from .ways import CLASS, Way
+from .reads import CLASS, Way
 
 WAYS = {
     "numpy polynomial": Way("y = y * float(o(2.0))", "o.coef[0] = 7",

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tensorlib.onnx.errors import unsupported
-from tensorlib.onnx.writing import BOOL, INT64, Writer, program_rule
+from tensorlib.onnx.writer import BOOL, INT64, Writer, program_rule
 from tensorlib.program.ir.model import Block, OpCall
 
 

@@ -12,7 +12,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.work cimport share
-from tensorlib._core.index.along cimport walk_over, written_copy
+from tensorlib._core.index.scatter_along cimport walk_over, written_copy
 from tensorlib._core.index.gather cimport line_loop
 from tensorlib._core.reduce.unsigned cimport restored, signed_order
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor

@@ -1,6 +1,6 @@
 """Ways to read: what objects are made of, and special methods (chapter 3 of the reference)."""
 
-from .ways import CLASS, Way
+from .reads import CLASS, Way
 
 SPECIAL = "class S:\n    k = 2\n    def {name}(self, *a):\n        return {give}\no = S()"
 

@@ -9,7 +9,7 @@ from process import run_each
 ARGUMENTS = """
 import itertools, sys, warnings
 import tensorlib as tl
-from tensorlib.ops.late import declare_all
+from tensorlib.ops.lazy import declare_all
 from tensorlib.testing.catalogue import prepared, samples
 
 def places(value, kind, path=()):

@@ -20,7 +20,7 @@ from tensorlib._core.graph.op import declared as records
 from tensorlib._core.graph.op import register
 from tensorlib._core.tensor.tensor import Tensor, attach
 from tensorlib.ops.complete import check_registry
-from tensorlib.ops.late_names import FAMILIES
+from tensorlib.ops.lazy_names import FAMILIES
 from tensorlib.ops.pending import FUNCTIONS, PENDING
 from tensorlib.ops.publish import check_tensors
 
@@ -105,7 +105,7 @@ def declared(family):
 
 
 def publish_in(namespace):
-    """Puts all functions into the namespace of the package, late ones when they are declared."""
+    """Puts all functions into the namespace of the package, lazy ones when they are declared."""
     global public
     namespace.update(FUNCTIONS)
     print_as(Tensor, "tensorlib.Tensor")
@@ -136,14 +136,15 @@ def gathered(package):
 
 # ---- operations as they are referred to ----------------------------------------------------------
 
-class Late(NamedTuple):
+class LazyOperation(NamedTuple):
     """An operation of a family that is not declared yet."""
 
     name: str
 
 
 class Operations:
-    """Each operation of the library as an attribute: its record, or a `Late` until it has one.
+    """Each operation of the library as an attribute: its record, or a `LazyOperation`
+    until it has one.
 
     Rules in other modules, such as batching rules, are registered for `operations.gather`. So a
     wrong name is an error when that module is imported, and no family is declared for it.
@@ -152,20 +153,20 @@ class Operations:
     def __getattr__(self, name):
         if name in records:
             return records[name]
-        late = late_operations()
-        if name not in late:
-            near = nearest(name, {*records, *late})
+        undeclared = undeclared_operations()
+        if name not in undeclared:
+            near = nearest(name, {*records, *undeclared})
             raise AttributeError(f"ops: no operation named {name!r}" + (
                 f"; did you mean {' or '.join(near)}?" if near else ""))
-        return Late(name)
+        return LazyOperation(name)
 
 
 operations = Operations()
 
 
 @cache
-def late_operations():
-    """The names under which late families may register operations."""
+def undeclared_operations():
+    """The names under which lazy families may register operations."""
     return {name for names in FAMILIES.values() for name in " ".join(names).split()}
 
 

@@ -4,11 +4,11 @@ import pytest
 from process import run_each, run_forked
 
 from tensorlib.ops import registry
-from tensorlib.ops.late import FAMILIES, operations
+from tensorlib.ops.lazy import FAMILIES, operations
 
 PUBLISHED = """
 import importlib, sys, tensorlib as tl
-from tensorlib.ops.late import FAMILIES, Placeholder
+from tensorlib.ops.lazy import FAMILIES, Placeholder
 from tensorlib.ops.publish import FUNCTIONS
 places = {"functions": FUNCTIONS, "methods": vars(tl.Tensor), "package": vars(tl)}
 before = {place: set(names) for place, names in places.items()}
@@ -35,7 +35,7 @@ def test_a_family_is_imported_when_a_name_of_it_is_used():
     said = run_forked("""
 import sys, tensorlib as tl
 def loaded():
-    return [name[14:] for name in tl.ops.late.FAMILIES if name in sys.modules]
+    return [name[14:] for name in tl.ops.lazy.FAMILIES if name in sys.modules]
 print(loaded())
 x = tl.tensor([180.0])
 kept = tl.flip
@@ -136,7 +136,7 @@ def test_a_family_that_fails_is_declared_anew_by_the_next_use():
     said = run_forked("""
 import sys, tensorlib as tl
 from tensorlib.ops import samples
-from tensorlib.ops.late import Placeholder
+from tensorlib.ops.lazy import Placeholder
 true, left = samples.given, 3
 def given(*cases):
     global left

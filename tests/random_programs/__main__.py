@@ -1,4 +1,4 @@
-"""`python -m tests.drawn --count N --seed S`: runs drawn programs, prints small what differs."""
+"""`python -m tests.random_programs --count N --seed S`: runs random programs, shrinks failures."""
 
 import argparse
 import os
@@ -57,7 +57,7 @@ def run_apart(given, first, count):
         noted = os.path.join(folder, "number")
         while first < end:
             done = subprocess.run(
-                [sys.executable, "-m", "tests.drawn", "--kind", given.kind,
+                [sys.executable, "-m", "tests.random_programs", "--kind", given.kind,
                  "--seed", str(given.seed), "--first", str(first),
                  "--count", str(end - first), "--noted", noted,
                  *["--whole"] * given.whole, *["--brief"] * given.brief],
@@ -73,7 +73,7 @@ def run_apart(given, first, count):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m tests.drawn", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.random_programs", description=__doc__)
     parser.add_argument("--kind", default="states", choices=KINDS)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)

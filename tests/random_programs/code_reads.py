@@ -1,6 +1,6 @@
 """Ways to read: names, imports, expressions and statements (chapters 4 to 8 of the reference)."""
 
-from .ways import Way
+from .reads import Way
 
 WAYS = {
     # ---- 4: execution model

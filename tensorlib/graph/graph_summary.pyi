@@ -1,4 +1,4 @@
-"""Types of `tensorlib.graph.figures`."""
+"""Types of `tensorlib.graph.graph_summary`."""
 
 from collections.abc import Mapping, Sequence
 

@@ -10,9 +10,9 @@ from tensorlib._core.base.version import __version__
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd import no_grad
 from tensorlib.onnx.errors import OnnxExporterError, package, unsupported
-from tensorlib.onnx.sizes import Compared, Dim, Filled, Progression, Repeated, Term
+from tensorlib.onnx.symbolic_sizes import Compared, Dim, Filled, Progression, Repeated, Term
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.late import name_of, operations
+from tensorlib.ops.lazy import name_of, operations
 from tensorlib.program.building.builder import inferred
 from tensorlib.program.ir.call_types import WRITERS, is_draw
 from tensorlib.program.ir.files import bytes_of
@@ -29,7 +29,7 @@ HANDLERS: dict[str, Handler] = {}
 
 
 def onnx_rule(*operations: Any) -> Callable[[Handler], Handler]:
-    """Makes a function the one that writes calls of operations, of `ops.late.operations` or
+    """Makes a function the one that writes calls of operations, of `ops.lazy.operations` or
     functions of the user's own.
 
     It takes the writer and the call, and returns the ONNX name of what the call gives, or a list

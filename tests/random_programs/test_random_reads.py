@@ -9,27 +9,27 @@ import pytest
 
 from . import __main__ as drawn
 from . import (
-    holders, layouts, running, states, ways, ways_of_code, ways_of_libraries, ways_of_objects,
+    holders, layouts, running, states, reads, code_reads, library_reads, object_reads,
 )
 from cases import each
 
 import tensorlib as tl
 
 COUNT = int(os.environ.get("TENSORLIB_DRAWN", "100"))     # programs; 20,000 by hand
-WAYS = {**ways_of_objects.WAYS, **ways_of_code.WAYS, **ways_of_libraries.WAYS}
+WAYS = {**object_reads.WAYS, **code_reads.WAYS, **library_reads.WAYS}
 
 
 @each("name", WAYS)
 def test_a_change_of_what_is_read_is_noticed(name):
-    assert not running.difference(ways.text_of(WAYS[name]))
+    assert not running.difference(reads.text_of(WAYS[name]))
 
 
 @each("name", WAYS)
 def test_what_is_read_and_does_not_change_is_as_it_was(name):
-    assert not running.difference(ways.text_of(WAYS[name], changed=False))
+    assert not running.difference(reads.text_of(WAYS[name], changed=False))
 
 
-def test_drawn_programs_are_ones_that_python_parses():
+def test_random_programs_programs_are_ones_that_python_parses():
     """What reads stays one expression wherever it stands, and may be written to in parts."""
     for name, holder in holders.HOLDERS.items():
         for text in holder.read:

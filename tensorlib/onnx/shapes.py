@@ -10,10 +10,10 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd import no_grad
 from tensorlib.onnx.errors import unsupported
 from tensorlib.onnx.pointwise import dtype_of, first_of
-from tensorlib.onnx.sizes import Dim
-from tensorlib.onnx.writing import BOOL, INT64, Writer, onnx_rule
+from tensorlib.onnx.symbolic_sizes import Dim
+from tensorlib.onnx.writer import BOOL, INT64, Writer, onnx_rule
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.late import operations
+from tensorlib.ops.lazy import operations
 from tensorlib.ops.shape.padding import margins as shown
 from tensorlib.program.ir.interpreter import results_of
 from tensorlib.program.ir.model import OpCall, Variable, variables_in

@@ -5,7 +5,7 @@ Libraries import them where they may be used. Settings can be made, and `isinsta
 
 from typing import Any
 
-from tensorlib.distributed.descriptions import absent, choices, described
+from tensorlib.distributed.unsupported_settings import absent, choices, described
 
 INSTEAD = "fully_shard shares the parameters of a module out among the ranks of a group"
 

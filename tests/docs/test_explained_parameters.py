@@ -13,7 +13,7 @@ from process import run_forked
 from tensorlib._core.base.explained import explained
 from tensorlib._core.base.parameter_words import TEXT, WORDS
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.late import declare_all
+from tensorlib.ops.lazy import declare_all
 
 MODULES = [
     "autograd", "autograd.functional", "autograd.graph", "distributions", "func", "graph", "linalg",

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from tensorlib._core.base.pool import get_num_threads, set_num_threads
-from tensorlib.utils.benchmark.measuring import Measurement, TaskSpec
+from tensorlib.utils.benchmark.measurement import Measurement, TaskSpec
 
 timer = perf_counter     # the clock, by the name that PyTorch gives it
 MOST_RUNS = 10_000_000
