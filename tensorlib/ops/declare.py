@@ -195,7 +195,7 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
 
     linear, multilinear: the kind of map, from which the forward-mode rule follows.
     view: the result shares the memory of the input, or "maybe" does.
-    out, inplace: it has `out=`, and a method `NAME_`.
+    out, inplace: it has `out=`, and a method `NAME_`; inplace may be the function that writes.
     kernel, maker: the compiled forward, and what makes the function that is called, for operations
     too hot for a Python frame; the decorated function is then only signature and docstring.
     complex: it takes complex numbers, which views do anyway; rules give the transpose of the
@@ -255,9 +255,14 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
         record.function = made
         _add_rules_to(made, record)
         if inplace:
-            publish_in_place(called, made)
+            publish_in_place(called, made, write=in_place_writer(called, inplace))
         return made
     return decorate
+
+
+def in_place_writer(name, inplace, between=None):
+    """What the method `NAME_` runs if its declaration says so, or None."""
+    return checked(name + "_", inplace, False, None, between) if callable(inplace) else None
 
 
 def check_tensor_places(what, name, names, arguments, differentiable):
@@ -355,10 +360,8 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
         made.formula = partial(_set_formula, record)
         record.function = made
         if inplace:
-            write = None
-            if callable(inplace):
-                write = checked(name + "_", inplace, False, None, between)
-            publish_in_place(name, made, inplace == "of a copy", write)
+            publish_in_place(name, made, inplace == "of a copy",
+                             in_place_writer(name, inplace, between))
         return made
     return decorate
 

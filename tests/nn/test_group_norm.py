@@ -163,16 +163,17 @@ def test_half_types_are_float32_rounded_once(dtype, shape, arrange, bad):
         x[-1, -1] = bad
     xs, g = (arrange(x), w.float(), b.float()), arrange(g)
 
-    def found(*xs):
-        xs = [y.requires_grad_() for y in xs]
-        return gradients(lambda x, w, b: channel_norm(x, w, b, 1e-3), xs, g.to(xs[0].dtype))
+    for function, *options in ((channel_norm, 1e-3), (group_affine, 1, 1e-3), (channel_affine,)):
+        def found(*xs, function=function, options=options):
+            xs = [y.requires_grad_() for y in xs]
+            return gradients(lambda *xs: function(*xs, *options), xs, g.to(xs[0].dtype))
 
-    out, by_x, by_w, by_b = found(*xs)
-    wanted, wide_x, wide_w, wide_b = found(xs[0].detach().float(), *xs[1:])
-    assert out.dtype == by_x.dtype == dtype and by_w.dtype == by_b.dtype == tl.float32
-    tl.testing.assert_close([out, by_x, by_w, by_b],
-                            [wanted.to(dtype), wide_x.to(dtype), wide_w, wide_b],
-                            rtol=0, atol=0, equal_nan=True)
+        out, by_x, by_w, by_b = found(*xs)
+        wanted, wide_x, wide_w, wide_b = found(xs[0].detach().float(), *xs[1:])
+        assert out.dtype == by_x.dtype == dtype and by_w.dtype == by_b.dtype == tl.float32
+        tl.testing.assert_close([out, by_x, by_w, by_b],
+                                [wanted.to(dtype), wide_x.to(dtype), wide_w, wide_b],
+                                rtol=0, atol=0, equal_nan=True)
 
 
 def test_vectors_in_a_wider_dtype_than_the_input():

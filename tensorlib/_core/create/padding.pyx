@@ -112,6 +112,7 @@ ctypedef struct Bordered:
     Py_ssize_t* places[3]        # what each place of `out` shows
     Py_ssize_t first, last       # the places of a row that show a run, which begins at `source`
     Py_ssize_t source
+    Py_ssize_t length            # elements at a place: the channels of channels-last images, or 1
     int itemsize
 
 
@@ -159,9 +160,28 @@ cdef void show(Bordered* b, Py_ssize_t begin, Py_ssize_t end, item unused) noexc
             y[k] = x[places[k]]
 
 
+cdef void show_lanes(Bordered* b, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """`show`, where several elements are at a place."""
+    cdef Py_ssize_t row, k, i, plane, nbytes = b.length * b.itemsize
+    cdef const char* x
+    cdef char* y = b.y + begin * b.out[2] * nbytes
+    for row in range(begin, end):
+        i, plane = row // b.out[1] % b.out[0], row // b.out[1] // b.out[0]
+        x = b.x + nbytes * b.size[2] * (b.places[1][row % b.out[1]] + b.size[1] * (
+            b.places[0][i] + b.size[0] * plane))
+        for k in range(b.first):
+            copy_run(x + b.places[2][k] * nbytes, y + k * nbytes, nbytes)
+        copy_run(x + b.source * nbytes, y + b.first * nbytes, (b.last - b.first) * nbytes)
+        for k in range(b.last, b.out[2]):
+            copy_run(x + b.places[2][k] * nbytes, y + k * nbytes, nbytes)
+        y += b.out[2] * nbytes
+
+
 cdef void show_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Bordered* b = <Bordered*>context
-    if b.itemsize == 1:
+    if b.length != 1:
+        show_lanes(b, begin, end)
+    elif b.itemsize == 1:
         show(b, begin, end, <uint8_t>0)
     elif b.itemsize == 2:
         show(b, begin, end, <uint16_t>0)
@@ -173,22 +193,30 @@ cdef void show_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
 
 cdef void add(Bordered* b, Py_ssize_t begin, Py_ssize_t end, floating unused) noexcept nogil:
     """Planes [begin, end) of x += each place of y where it shows"""
-    cdef Py_ssize_t plane, i, j, k, width = b.out[2], run = b.last - b.first
+    cdef Py_ssize_t plane, i, j, k, width = b.out[2] * b.length
+    cdef Py_ssize_t run = (b.last - b.first) * b.length
     cdef Py_ssize_t* places = b.places[2]
     cdef const floating* y = <const floating*>b.y + begin * b.out[0] * b.out[1] * width
     cdef floating* x
     for plane in range(begin, end):
         for i in range(b.out[0]):
             for j in range(b.out[1]):
-                x = <floating*>b.x + b.size[2] * (b.places[1][j] + b.size[1] * (
+                x = <floating*>b.x + b.length * b.size[2] * (b.places[1][j] + b.size[1] * (
                     b.places[0][i] + b.size[0] * plane))
-                for k in range(b.first):
-                    x[places[k]] += y[k]
+                add_margin(x, y, places, b.length, 0, b.first)
                 for k in range(run):
-                    x[b.source + k] += y[b.first + k]
-                for k in range(b.last, width):
-                    x[places[k]] += y[k]
+                    x[b.source * b.length + k] += y[b.first * b.length + k]
+                add_margin(x, y, places, b.length, b.last, b.out[2])
                 y += width
+
+
+cdef inline void add_margin(floating* x, const floating* y, const Py_ssize_t* places,
+                            Py_ssize_t length, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+    """x += places [first, last) of a row of y, where they show"""
+    cdef Py_ssize_t k, c
+    for k in range(first, last):
+        for c in range(length):
+            x[places[k] * length + c] += y[k * length + c]
 
 
 cdef void add_planes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -265,19 +293,21 @@ def bordered(Tensor input, tuple spatial, tuple margins, mode, bint back):
         if KIND[dtype] != FLOAT_KIND:
             raise RuntimeError(f"pad: no gradient of {dtype_object(dtype)}")
         dtype = compute_dtype(dtype)
-    x = packed(cast(input, dtype))
+    x = laid(input, dtype, True) if lanes else packed(cast(input, dtype))
     for d in range(lead):
         dims[d] = x.dims[d]
-        planes *= x.dims[d]
+        planes *= 1 if lanes and d == 1 else x.dims[d]
     for d in range(n):
         dims[lead + d] = (&b.size[0] if back else &b.out[0])[3 - n + d]
     count("pad", input.ndim_, dims)
     y = new_tensor(dtype, input.ndim_, dims)
+    if lanes:
+        lay_lanes(y)
     if back:
         zero(y)
     if x.numel_ == 0 or y.numel_ == 0:
         return laid(y, input.type, lanes)
-    b.itemsize = ITEMSIZE[dtype]
+    b.itemsize, b.length = ITEMSIZE[dtype], x.dims[1] if lanes else 1
     b.x, b.y = (y.data_pointer, x.data_pointer) if back else (x.data_pointer, y.data_pointer)
     rows = planes * b.out[0] * b.out[1]
     buffer = <Py_ssize_t*>malloc((b.out[0] + b.out[1] + b.out[2]) * sizeof(Py_ssize_t))
@@ -286,9 +316,9 @@ def bordered(Tensor input, tuple spatial, tuple margins, mode, bint back):
     try:
         fill(&b, kind, spatial, margins, buffer)
         if back:
-            share(add_planes, &b, b.y, planes, 1 + GRAIN // (rows // planes * b.out[2]), False)
+            share(add_planes, &b, b.y, planes, 1 + GRAIN // (x.numel_ // planes), False)
         else:
-            share(show_rows, &b, b.y, rows, 1 + GRAIN // b.out[2], False)
+            share(show_rows, &b, b.y, rows, 1 + GRAIN // (b.out[2] * b.length), False)
     finally:
         free(buffer)
     return laid(y, input.type, lanes)

@@ -373,24 +373,37 @@ cdef void write_diagonal(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
 
 def triangle(Tensor x, Py_ssize_t diagonal, bint upper):
     """A copy of `x` with zeros below (`upper`) or above a diagonal of the last two dims."""
-    cdef Triangle of
+    cdef Triangle of = triangle_in(x, diagonal, upper)
     cdef Tensor y
-    cdef Py_ssize_t rows
-    if x.ndim_ < 2:
-        raise RuntimeError(f"{'triu' if upper else 'tril'}: input must have at least 2 dims, got "
-                           f"{x.ndim_}")
-    of.rows, of.cols, of.size = x.dims[x.ndim_ - 2], x.dims[x.ndim_ - 1], ITEMSIZE[x.type]
-    of.diagonal, of.upper = min(max(diagonal, -of.rows), of.cols), upper
-    rows = x.numel_ // of.cols if of.cols else 0
+    cdef Py_ssize_t rows = x.numel_ // of.cols if of.cols else 0
     if x.packed and of.cols * of.size >= LONG:
         y = new_like(x, x.type)
         of.x, of.y = x.data_pointer, y.data_pointer
         share(write_triangle, &of, of.y, rows, 1 + RAMP_GRAIN // of.cols, x.numel_ < RAMP_GRAIN)
     else:
         y = packed_copy(x, x.type)
-        of.x, of.y = NULL, y.data_pointer
+        of.y = y.data_pointer
         run_alone(write_triangle, &of, of.y, rows)
     return y
+
+
+def clear_triangle(Tensor x, Py_ssize_t diagonal, bint upper):
+    """Writes the zeros of `triangle` to `x`, which is packed."""
+    cdef Triangle of = triangle_in(x, diagonal, upper)
+    of.y = x.data_pointer
+    run_alone(write_triangle, &of, of.y, x.numel_ // of.cols if of.cols else 0)
+
+
+cdef Triangle triangle_in(Tensor x, Py_ssize_t diagonal, bint upper) except *:
+    """The sizes of the matrices. Raises: RuntimeError."""
+    cdef Triangle of
+    if x.ndim_ < 2:
+        raise RuntimeError(f"{'triu' if upper else 'tril'}: input must have at least 2 dims, got "
+                           f"{x.ndim_}")
+    of.x, of.y, of.upper = NULL, NULL, upper
+    of.rows, of.cols, of.size = x.dims[x.ndim_ - 2], x.dims[x.ndim_ - 1], ITEMSIZE[x.type]
+    of.diagonal = min(max(diagonal, -of.rows), of.cols)
+    return of
 
 
 cdef struct Triangle:

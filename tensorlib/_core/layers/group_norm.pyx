@@ -4,8 +4,8 @@ affine map of channels (scale and shift). Outside autograd.
 Tensors are (B, C, *) with vectors of C elements. Channels that lie beside each other, or have one
 element each, are columns of a matrix: of one of all examples, or for groups of one of each example
 (`column_norm.pyx`). Other gradients are one kernel, which leaves those of the vectors by each
-example; they are summed here. Half types are computed in float32, planes of channels one by one in
-scratch memory.
+example; they are summed here. Half types are computed in float32 in scratch memory, planes of channels
+one by one and groups tile by tile.
 """
 
 from tensorlib._core.base.dtypes cimport (
@@ -29,6 +29,7 @@ from tensorlib._core.interpreters.recording import UnsupportedDtype
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
     CHANNEL = 1 << 17    # elements of one of half types that is widened by itself
+    TILE = 1 << 11       # of half types that are widened together, at least one group
 
 ctypedef struct Planes:
     Py_ssize_t channels, together, inner     # of an example, of a group; the elements of a channel
@@ -72,6 +73,10 @@ find_pairs("normalize", ("channels", "channels_backward"), steps[0])
 ctypedef struct Work:
     void* loop
     bint back
+    bint scaled          # has no statistics, so that a part of a channel is computed by itself
+    cast_loop widen      # of half types that are computed tile by tile, or NULL
+    cast_loop narrow
+    bint failed
     const char* g
     const char* x
     const char* w
@@ -84,17 +89,76 @@ ctypedef struct Work:
 
 cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Work* work = <Work*>context
+    run_loop(work, work.g, work.x, work.w, work.b, work.y, &work.planes, begin, end)
+
+
+cdef inline void run_loop(const Work* work, const char* g, const char* x, const char* w,
+                          const char* b, char* y, const Planes* planes, Py_ssize_t begin,
+                          Py_ssize_t end) noexcept nogil:
     if work.back:
-        (<backward_fn>work.loop)(work.g, work.x, work.w, work.y, work.dw, work.db, &work.planes,
-                                 begin, end)
+        (<backward_fn>work.loop)(g, x, w, y, work.dw, work.db, planes, begin, end)
     else:
-        (<forward_fn>work.loop)(work.x, work.w, work.b, work.y, &work.planes, begin, end)
+        (<forward_fn>work.loop)(x, w, b, y, planes, begin, end)
 
 
-cdef int run(Work* work, Py_ssize_t numel) except -1:
+cdef void run_half_tiles(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Groups [begin, end) of a half type, of which a tile becomes float32 in scratch memory"""
+    cdef Work* work = <Work*>context
+    cdef Planes part = work.planes
+    cdef Py_ssize_t size = part.together * part.inner, here, at, n, channel, moved
+    cdef Py_ssize_t together = max(1, TILE // size)
+    cdef bint split = work.scaled and not work.back and size > TILE
+    cdef Py_ssize_t longest = TILE if split else together * size
+    cdef size_t nbytes = 3 * longest * sizeof(float)
+    cdef char* y = take_scratch(nbytes)
+    cdef char* x = y + longest * sizeof(float)
+    cdef char* g = x + longest * sizeof(float)
+    if y == NULL:
+        work.failed = True
+        return
+    if split:
+        part.channels = 1
+    while begin < end:
+        here = min(together, end - begin)
+        at, channel = begin * size, begin % work.planes.channels * sizeof(float)
+        while at < (begin + here) * size:
+            n = min(longest, (begin + here) * size - at)
+            work.widen(work.x + 2 * at, x, n)
+            if work.back:
+                work.widen(work.g + 2 * at, g, n)
+            if split:
+                part.inner = n
+                run_loop(work, g, x, work.w + channel, work.b + channel, y, &part, 0, 1)
+            else:              # the loop counts from the first group of all
+                moved = at * <Py_ssize_t>sizeof(float)
+                run_loop(work, g - moved, x - moved, work.w, work.b, y - moved, &part, begin,
+                         begin + here)
+            work.narrow(y, work.y + 2 * at, n)
+            at += n
+        begin += here
+    give_scratch(y, nbytes)
+
+
+cdef int run(Work* work, Py_ssize_t numel, str name) except -1:
     """Runs the loop on all groups of all examples, on several threads if there is enough work."""
     cdef Py_ssize_t size = work.planes.together * work.planes.inner
-    return share(run_range, work, work.y, numel // size, 1 + PIECE // size, numel < RELEASE_GIL)
+    work.failed = False
+    share(run_range if work.widen == NULL else run_half_tiles, work, work.y, numel // size,
+          1 + PIECE // size, numel < RELEASE_GIL)
+    if work.failed:
+        raise MemoryError(f"{name}: no memory for a group")
+    return 0
+
+
+cdef Tensor groups_of(Work* work, Tensor x, int dtype, bint lanes):
+    """Of half types that are widened tile by tile as they are, else in the dtype of the
+    computation"""
+    work.widen, work.narrow = NULL, NULL
+    if ITEMSIZE[x.type] == 2 and (work.scaled and not work.back or
+                                  work.planes.together * work.planes.inner <= CHANNEL):
+        work.widen, work.narrow = find_cast(x.type, FLOAT32), find_cast(FLOAT32, x.type)
+        return x
+    return laid(x, dtype, lanes)
 
 
 cdef int check_vector(str name, Tensor x, Tensor w) except -1:
@@ -114,6 +178,7 @@ cdef int begin(Work* work, str name, Kind kind, Tensor x, Tensor w, Py_ssize_t g
         raise RuntimeError(f"{name}: {groups} groups of {x.dims[1]} channels")
     work.loop = loops[<int>kind][dtype != FLOAT32]
     work.back = kind == GROUPS_BACKWARD or kind == SCALED_BACKWARD
+    work.scaled = kind == SCALED or kind == SCALED_BACKWARD
     work.planes.channels, work.planes.together = x.dims[1], x.dims[1] // groups
     work.planes.inner = 1
     for d in range(2, x.ndim_):
@@ -268,45 +333,45 @@ def channel_norm_backward(Tensor grad, Tensor input, Tensor weight, double eps):
 
 # ---- groups and the affine map -------------------------------------------------------------------
 
-cdef Tensor forward(Work* work, int dtype, Tensor input, Tensor weight, Tensor bias,
-                    bint scaled):
-    """Runs a forward loop. scaled: it has no statistics, so that the places of channels-last images
-    count as examples."""
+cdef Tensor forward(Work* work, int dtype, Tensor input, Tensor weight, Tensor bias, str name):
+    """Runs a forward loop. Without statistics the places of channels-last images count as
+    examples."""
     cdef bint lanes = gives_lanes(input)
     cdef Tensor x = laid(input, input.type, lanes), out
     cdef Tensor w = packed(cast(weight, dtype)), b = packed(cast(bias, dtype))
-    if lanes_of(x) and not scaled:
+    if lanes_of(x) and not work.scaled:
         return normal_columns(x, w, b, x.dims[0], x.dims[1] // work.planes.together,
                               work.planes.eps, None, None)
-    x = laid(x, dtype, lanes)
-    out = new_result(x, lanes)
     if lanes_of(x):
         work.planes.inner = 1
+    x = groups_of(work, x, dtype, lanes)
+    out = new_result(x, lanes)
     if out.numel_:
         work.x, work.w = x.data_pointer, w.data_pointer
         work.b, work.y = b.data_pointer, out.data_pointer
-        run(work, x.numel_)
+        run(work, x.numel_, name)
     return laid(out, input.type, lanes)
 
 
-cdef tuple backward(Work* work, int dtype, Tensor grad, Tensor input, Tensor weight, bint scaled):
+cdef tuple backward(Work* work, int dtype, Tensor grad, Tensor input, Tensor weight, str name):
     """The gradients of the input, the weight and the bias."""
     cdef bint lanes = gives_lanes(input)
     cdef Tensor x = laid(input, input.type, lanes), w = packed(cast(weight, dtype))
     cdef Tensor g = laid(grad, x.type, lanes), out, by_weight, by_bias
     cdef Py_ssize_t groups = x.dims[1] // work.planes.together
     cdef int first = 0
-    if x.numel_ and (are_columns(x) if scaled else lanes_of(x) > 0):
-        out, by_weight, by_bias = columns_backward(scaled, g, x, w, 1 if scaled else x.dims[0],
-                                                   groups, work.planes.eps)
+    if x.numel_ and (are_columns(x) if work.scaled else lanes_of(x) > 0):
+        out, by_weight, by_bias = columns_backward(
+            work.scaled, g, x, w, 1 if work.scaled else x.dims[0], groups, work.planes.eps)
         return out, cast(by_weight, weight.type), cast(by_bias, weight.type)
-    x, g = laid(x, dtype, lanes), laid(g, dtype, lanes)
+    x = groups_of(work, x, dtype, lanes)
+    g = laid(g, x.type, lanes)
     out = new_result(x, lanes)
     by_weight, by_bias = new_tensor(dtype, 2, x.dims), new_tensor(dtype, 2, x.dims)
     if out.numel_:
         work.g, work.x, work.w = g.data_pointer, x.data_pointer, w.data_pointer
         work.y, work.dw, work.db = out.data_pointer, by_weight.data_pointer, by_bias.data_pointer
-        run(work, x.numel_)
+        run(work, x.numel_, name)
     else:
         zero(by_weight)
         zero(by_bias)
@@ -321,7 +386,7 @@ def group_affine(Tensor input, Tensor weight, Tensor bias, Py_ssize_t groups, do
     cdef int dtype = begin(&work, "group_affine", GROUPS, input, weight, groups)
     check_alike("group_affine", weight, bias)
     work.planes.eps = eps
-    return forward(&work, dtype, input, weight, bias, False)
+    return forward(&work, dtype, input, weight, bias, "group_affine")
 
 
 def group_backward(Tensor grad, Tensor input, Tensor weight, Py_ssize_t groups, double eps):
@@ -329,7 +394,7 @@ def group_backward(Tensor grad, Tensor input, Tensor weight, Py_ssize_t groups, 
     cdef int dtype = begin(&work, "group_backward", GROUPS_BACKWARD, input, weight, groups)
     check_alike("group_backward", grad, input)
     work.planes.eps = eps
-    return backward(&work, dtype, grad, input, weight, False)
+    return backward(&work, dtype, grad, input, weight, "group_backward")
 
 
 def channel_affine(Tensor input, Tensor weight, Tensor bias):
@@ -338,7 +403,7 @@ def channel_affine(Tensor input, Tensor weight, Tensor bias):
     cdef int dtype = begin(&work, "channel_affine", SCALED, input, weight, 1)
     check_alike("channel_affine", weight, bias)
     work.planes.together = 1
-    return forward(&work, dtype, input, weight, bias, True)
+    return forward(&work, dtype, input, weight, bias, "channel_affine")
 
 
 def channel_backward(Tensor grad, Tensor input, Tensor weight):
@@ -346,4 +411,4 @@ def channel_backward(Tensor grad, Tensor input, Tensor weight):
     cdef int dtype = begin(&work, "channel_backward", SCALED_BACKWARD, input, weight, 1)
     check_alike("channel_backward", grad, input)
     work.planes.together = 1
-    return backward(&work, dtype, grad, input, weight, True)
+    return backward(&work, dtype, grad, input, weight, "channel_backward")

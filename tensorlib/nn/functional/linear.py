@@ -153,8 +153,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias=None):
             tuple(weight.shape[1:]) != (*input1.shape[-1:], *input2.shape[-1:])):
         raise RuntimeError(f"bilinear: sizes do not fit: {tuple(input1.shape)}, "
                            f"{tuple(input2.shape)} and a weight of {tuple(weight.shape)}")
-    first = input1.unsqueeze(-2).unsqueeze(-2) @ weight
-    out = (first.squeeze(-2) * input2.unsqueeze(-2)).sum(-1, dtype=input2.dtype)
+    k, m, n = weight.shape
+    first = input1 @ weight.transpose(0, 1).reshape(m, k * n)          # one product for all of k
+    out = (first.unflatten(-1, (k, n)) @ input2.unsqueeze(-1)).squeeze(-1)
     return out if bias is None else out + bias
 
 

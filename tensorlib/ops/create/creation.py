@@ -6,6 +6,7 @@ from operator import index as as_int
 
 import numpy as np
 
+from tensorlib._core.apply.getitem import is_plain_write, write_over
 from tensorlib._core.arrays import convert
 from tensorlib._core.arrays.arrays import from_numpy, frombuffer
 from tensorlib._core.arrays.dlpack import from_dlpack, to_dlpack
@@ -13,8 +14,9 @@ from tensorlib._core.base.dtypes import BY_NAME, get_default_dtype, set_default_
 from tensorlib._core.base.error_names import renamed
 from tensorlib._core.base.warned import warn_of
 from tensorlib._core.create import creation, overwrite, ranges
+from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import composite, op, publish
+from tensorlib.ops.declare import FUNCTIONS, composite, op, publish
 from tensorlib.ops.publish import parameters
 from tensorlib.ops.samples import calls, given, given_pairs, refusals, refused_calls
 
@@ -220,7 +222,24 @@ copy.op.add_rule("src", lambda: 1, constant=1)
 
 # ---- triangles -----------------------------------------------------------------------------------
 
-@op(linear=True, out=True, inplace=True, reference=np.tril, errors=refusals((RuntimeError, (3,))),
+def tril_(input, diagonal=0):
+    """In place."""
+    return triangle_over("tril", input, diagonal, False)
+
+
+def triu_(input, diagonal=0):
+    """In place."""
+    return triangle_over("triu", input, diagonal, True)
+
+
+def triangle_over(name, input, diagonal, upper):
+    """`input`, after zeros were written to one of its triangles."""
+    if input.is_contiguous() and is_plain_write(input, input):
+        return write_over(f"{name}_", input, ranges.clear_triangle, diagonal, upper)
+    return write_result(f"{name}_", input, FUNCTIONS[name](input, diagonal))
+
+
+@op(linear=True, out=True, inplace=tril_, reference=np.tril, errors=refusals((RuntimeError, (3,))),
     samples=given(((3, 3),), ((2, 4), 1), ((2, 3, 4), -1), ((0, 2),), ((3, 2), 9)), complex=True)
 def tril(input: Tensor, diagonal=0):
     """The lower triangles of matrices, with zeros above `diagonal`.
@@ -234,7 +253,7 @@ def tril(input: Tensor, diagonal=0):
     return ranges.triangle(input, diagonal, False)
 
 
-@op(linear=True, out=True, inplace=True, reference=np.triu, errors=refusals((RuntimeError, (3,))),
+@op(linear=True, out=True, inplace=triu_, reference=np.triu, errors=refusals((RuntimeError, (3,))),
     samples=given(((3, 3),), ((2, 4), 1), ((2, 3, 4), -1), ((0, 2),), ((3, 2), -9)), complex=True)
 def triu(input: Tensor, diagonal=0):
     """The upper triangles of matrices, with zeros below `diagonal`.

@@ -452,23 +452,23 @@ def positive(input):
     return input
 
 
-def numbers_for(x, nan=0.0, posinf=None, neginf=None):
-    """The reference of `nan_to_num`."""
-    return np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
-
-
-def within(x, number, most):
-    """The reference of `finite`."""
-    return np.select([np.isnan(x), x > most, x < -most], [number, most, -most], x)
-
-
-@elementwise(reference=within, samples=three_reals(low=1.0), edges=(0.0, -0.0, 1.0, nan),
-             takes="floating", differentiable=False, public=False, method=False)
+@elementwise(reference=lambda x, number, most: np.select(
+                 [np.isnan(x), x > most, x < -most], [number, most, -most], x),
+             samples=three_reals(low=1.0), edges=(0.0, -0.0, 1.0, nan), takes="floating",
+             differentiable=False, public=False, method=False)
 def finite(input, number, most):
     """Each element between -most and most, and `number` for NaN: see `nan_to_num`."""
 
 
-@composite(tensors=("input",), out=True, inplace=True, reference=numbers_for,
+def nan_to_num_(input, nan=0.0, posinf=None, neginf=None):
+    """In place."""
+    if input.is_floating_point() and posinf is neginf is None and not may_be_differentiated(input):
+        return finite.inplace(input, 0.0 if nan is None else nan, LARGEST[input.dtype.name])
+    return write_result("nan_to_num_", input, nan_to_num(input, nan, posinf, neginf))
+
+
+@composite(tensors=("input",), out=True, inplace=nan_to_num_,
+           reference=lambda x, *numbers, **named: np.nan_to_num(x, True, *numbers, **named),
            samples=given(((2, 3),), ((4,), 1.0, 2.0, 3.0), ((0,),)), complex=True)
 def nan_to_num(input: Tensor, nan=0.0, posinf=None, neginf=None):
     """`input` with numbers in the place of NaN and of infinities, in both parts if it is complex.
