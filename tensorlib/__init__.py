@@ -223,8 +223,8 @@ _standard_gamma = _deferred("tensorlib.distributions.gamma_variates", "standard_
 _segment_reduce = _deferred("tensorlib.ops.index.segments", "segment_reduce")
 
 # sparse tensors, which few programs have
-for _name in ("sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor",
-              "sparse_csr_tensor"):
+for _name in ("sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor",
+              "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"):
     globals()[_name] = _deferred("tensorlib.sparse", _name)
 for _name in ("convert_indices_from_coo_to_csr", "convert_indices_from_csr_to_coo"):
     globals()["_" + _name] = _deferred("tensorlib.sparse.creation", _name)

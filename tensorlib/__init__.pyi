@@ -107,7 +107,8 @@ from tensorlib.shell.amp.autocast_mode import (
 from tensorlib.shell.amp.grad_scaler import GradScaler as GradScaler
 from tensorlib.shell.storage import from_file as from_file
 from tensorlib.sparse import (
-    dsmm as dsmm, hsmm as hsmm, sparse_compressed_tensor as sparse_compressed_tensor,
+    dsmm as dsmm, hsmm as hsmm, sparse_bsc_tensor as sparse_bsc_tensor,
+    sparse_bsr_tensor as sparse_bsr_tensor, sparse_compressed_tensor as sparse_compressed_tensor,
     sparse_coo_tensor as sparse_coo_tensor, sparse_csc_tensor as sparse_csc_tensor,
     sparse_csr_tensor as sparse_csr_tensor, spmm as spmm
 )

@@ -5,10 +5,13 @@ from typing import Any
 from tensorlib import Tensor, empty, strided
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.explained import explain
+from tensorlib._core.base.importing import deferred
 from tensorlib._core.interpreters.foreign import refuse_override
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter",
            "UninitializedTensorMixin", "is_lazy"]
+
+sparse_parameter = deferred("tensorlib.nn.sparse_parameter", "sparse_parameter")
 
 
 class Parameter(Tensor):
@@ -30,6 +33,8 @@ class Parameter(Tensor):
     __torch_function__ = staticmethod(refuse_override)
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> "Parameter":
+        if data is not None and isinstance(data, Tensor) and data.layout is not strided:
+            return sparse_parameter(data, requires_grad)
         return showing(cls, data, requires_grad)
 
     def __init__(self, *data: Any, **options: Any) -> None:

@@ -20,7 +20,8 @@ FAMILIES = {
         methods="__array_namespace__ _is_view _make_subclass ccol_indices coalesce col_indices "
                 "crow_indices cuda dense_dim indices is_coalesced is_pinned ndimension new "
                 "pin_memory row_indices sparse_dim sparse_mask storage to_dense to_device "
-                "to_sparse to_sparse_coo to_sparse_csc to_sparse_csr type values xpu"),
+                "to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr "
+                "type values xpu"),
     "tensorlib.distributed.operations": Names(
         operations="all_gather all_reduce all_to_all broadcast_from reduce_scatter reduce_to"),
     "tensorlib.linalg": Names(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from tensorlib import Tensor, view_as_complex, view_as_real, zeros_like
+from tensorlib import Tensor, strided, view_as_complex, view_as_real, zeros_like
 from tensorlib._core.apply.optimizer_step import chosen, prepare, run_update
 from tensorlib._core.tiles.update import Update
 from tensorlib.ops.formulas import Symbol
@@ -92,7 +92,8 @@ class FormulaOptimizer(Optimizer):
 
     def _step_of(self, place, group, prepared):
         """Takes a step with the parameters of a group, of which there was none like it before."""
-        sparse = [p for p in group["params"] if p.grad is not None and p.grad.is_sparse]
+        sparse = [p for p in group["params"] if p.grad is not None and (
+            p.grad.layout is not strided)]
         if sparse:
             self._step_sparse(place, group, prepared, sparse)
             return

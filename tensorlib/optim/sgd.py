@@ -1,6 +1,6 @@
 """Stochastic gradient descent."""
 
-from tensorlib import Tensor, no_grad
+from tensorlib import Tensor, no_grad, strided
 from tensorlib.optim.formula import FormulaOptimizer
 from tensorlib.optim.optimizer import ParamsT
 
@@ -45,10 +45,17 @@ class SGD(FormulaOptimizer):
             fused=fused))
 
     def sparse_step(self, group, p, g):
-        if group["weight_decay"]:
+        is_sparse, decay = p.layout is not strided, group["weight_decay"]
+        if decay and not is_sparse:
             raise RuntimeError("SGD: sparse gradients take no weight_decay")
         with no_grad():
-            g = self.sparse_momentum(group, p, g.detach()).coalesce()
+            g = g.detach()
+            if decay:
+                g = g + p.detach() * (-decay if group["maximize"] else decay)
+            g = self.sparse_momentum(group, p, g).merged()
+            if is_sparse:
+                p.add_(g, alpha=float(group["lr"]) if group["maximize"] else -float(group["lr"]))
+                return
             rows, step = g.indices()[0], g.values() * float(group["lr"])
             p[rows] = p.index_select(0, rows) + (step if group["maximize"] else -step)
 
@@ -62,10 +69,10 @@ class SGD(FormulaOptimizer):
             return g
         g = -g if group["maximize"] else g
         total, begun = state.get("momentum_buffer"), "momentum_buffer" in state
-        if begun and not total.is_sparse:
+        if begun and total.layout is strided:
             raise RuntimeError("SGD: a momentum of dense gradients takes no sparse one")
         total = total * momentum + g * (1 - group["dampening"]) if begun else g
-        state["momentum_buffer"] = total = total.coalesce()
+        state["momentum_buffer"] = total = total.merged()
         g = g + total * momentum if group["nesterov"] else total
         return -g if group["maximize"] else g
 

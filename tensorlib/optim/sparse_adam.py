@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from tensorlib import Tensor, no_grad, zeros_like
+from tensorlib import Tensor, no_grad, strided, zeros_like
 from tensorlib.optim.optimizer import Optimizer, ParamsT, check_options
 
 
@@ -27,6 +27,11 @@ class SparseAdam(Optimizer):
         options = dict(lr=lr, betas=betas, eps=eps, maximize=maximize)
         check_options(options)
         super().__init__(params, options)
+        sparse = [i for i, p in enumerate(p for group in self.param_groups
+                                          for p in group["params"]) if p.layout is not strided]
+        if sparse:
+            raise ValueError(f"SparseAdam: Sparse params at indices {sparse}: SparseAdam requires "
+                             "dense parameter tensors")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Takes one step with every parameter that has a gradient; the loss that `closure()` gave.

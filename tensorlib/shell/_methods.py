@@ -8,7 +8,7 @@ from tensorlib._core.base import library
 from tensorlib._core.base.device import NoSuchDevice, require_device
 from tensorlib._core.base.dtypes import BY_NAME, get_default_dtype
 from tensorlib._core.base.error_names import type_name
-from tensorlib._core.base.formats import sparse_csc, sparse_csr
+from tensorlib._core.base.formats import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from tensorlib._core.base.importing import deferred
 from tensorlib._core.interpreters.foreign import outside_graph
 from tensorlib._core.tensor.tensor import Tensor
@@ -87,13 +87,15 @@ _from_dense = deferred("tensorlib.sparse", "from_dense")
 _masked = deferred("tensorlib.sparse.creation", "masked")
 
 
-def to_sparse(self, sparse_dim=None, *, layout=None):
+def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
     """The tensor without its zeros, as a sparse one: docs/sparse.md.
 
     sparse_dim: how many of the first dims have positions, by default all. layout: `sparse_coo`, or
-    of matrices `sparse_csr` or `sparse_csc`. Raises: RuntimeError.
+    of matrices and batches of them `sparse_csr` or `sparse_csc`, or, with the rows and columns of
+    a block as `blocksize`, `sparse_bsr` or `sparse_bsc`; there `dense_dim` is how many of the last
+    dims have no positions. Raises: RuntimeError.
     """
-    return _from_dense(self, sparse_dim, layout)
+    return _from_dense(self, sparse_dim, layout, blocksize, dense_dim)
 
 
 def to_sparse_coo(self):
@@ -101,14 +103,30 @@ def to_sparse_coo(self):
     return _from_dense(self)
 
 
-def to_sparse_csr(self):
+def to_sparse_csr(self, dense_dim=None):
     """The matrix without its zeros, as a sparse one, whose entries lie in order of rows."""
-    return _from_dense(self, layout=sparse_csr)
+    return _from_dense(self, layout=sparse_csr, dense_dim=dense_dim)
 
 
-def to_sparse_csc(self):
+def to_sparse_csc(self, dense_dim=None):
     """The matrix without its zeros, as a sparse one, whose entries lie in order of columns."""
-    return _from_dense(self, layout=sparse_csc)
+    return _from_dense(self, layout=sparse_csc, dense_dim=dense_dim)
+
+
+def to_sparse_bsr(self, blocksize, dense_dim=None):
+    """The matrix without blocks of zeros, as a sparse one, whose blocks lie in order of rows.
+
+    blocksize: the rows and columns of a block. Raises: RuntimeError if they do not fit.
+    """
+    return _from_dense(self, layout=sparse_bsr, blocksize=blocksize, dense_dim=dense_dim)
+
+
+def to_sparse_bsc(self, blocksize, dense_dim=None):
+    """The matrix without blocks of zeros, as a sparse one, whose blocks lie in order of columns.
+
+    blocksize: the rows and columns of a block. Raises: RuntimeError if they do not fit.
+    """
+    return _from_dense(self, layout=sparse_bsc, blocksize=blocksize, dense_dim=dense_dim)
 
 
 def sparse_mask(self, mask):
@@ -119,7 +137,7 @@ def sparse_mask(self, mask):
     return _masked(self, mask)
 
 
-def to_dense(self, dtype=None):
+def to_dense(self, dtype=None, *, masked_grad=None):
     """The tensor itself, as it is dense; in `dtype` if that is given."""
     return self if dtype is None else self.to(dtype)
 
@@ -188,8 +206,8 @@ def _is_view(self):
 
 
 for _method in (__array_namespace__, to_device, to_sparse, to_sparse_coo, to_sparse_csc,
-                to_sparse_csr, sparse_mask, to_dense, new, ndimension, is_pinned, pin_memory, cuda,
-                xpu, storage):
+                to_sparse_csr, to_sparse_bsr, to_sparse_bsc, sparse_mask, to_dense, new, ndimension,
+                is_pinned, pin_memory, cuda, xpu, storage):
     attach_checked(_method.__name__, _method)
 attach_checked("type", type_)
 for _method in (sparse_dim, dense_dim, *map(of_sparse_tensors, (

@@ -11,19 +11,24 @@ from tensorlib import (
     arange,
     from_numpy,
     int64,
-    repeat_interleave,
     searchsorted,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
     sparse_csc,
     sparse_csr,
-    stack,
     zeros,
 )
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.importing import deferred
+from tensorlib._core.products.positions import extents, survey_bounds
 from tensorlib.ops.arguments import integer
-from tensorlib.sparse.compressed import DIMS, CompressedTensor, compressed, in_layout
+from tensorlib.sparse.compressed import (
+    BLOCKED, DIMS, WORDS, CompressedTensor, assembled, block_of, in_layout, turn,
+)
 from tensorlib.sparse.dispatch import does, refuse
 from tensorlib.sparse.functions import places_in
+from tensorlib.sparse.invariants import check_sparse_tensor_invariants
 from tensorlib.sparse.tensor import SparseTensor
 
 coo_matrix = deferred("scipy.sparse", "coo_matrix")
@@ -39,10 +44,11 @@ def positions(name: str, indices: Any) -> Tensor:
     return found.detach().to(tensorlib.int64)
 
 
-def values_of(values: Any, dtype: Any, requires_grad: bool) -> Tensor:
+def values_of(values: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     """The values, copied unless they are a tensor of this dtype."""
     found = values if isinstance(values, Tensor) else tensorlib.tensor(values)
-    found = found if dtype is None else found.to(dtype)
+    if dtype is not None or device is not None:
+        found = found.to(dtype=dtype, device=device)
     return found.detach().requires_grad_() if requires_grad else found
 
 
@@ -69,7 +75,7 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
                             f"{type_name(size)}")
         indices, values = zeros((len(size), 0), dtype=tensorlib.int64), zeros(0, dtype=dtype)
     indices = positions("sparse_coo_tensor", indices)
-    values = values_of(values, dtype, requires_grad)
+    values = values_of(values, dtype, device, requires_grad)
     size = fitting_size("sparse_coo_tensor", indices, values, size)
     return SparseTensor.of(indices, values, size, bool(is_coalesced))
 
@@ -80,9 +86,10 @@ def fitting_size(name: str, indices: Tensor, values: Tensor, size: Any) -> tuple
         raise RuntimeError(f"{name}: expected positions (dims, entries) and values (entries, *), "
                            f"got shapes {tuple(indices.shape)} and {tuple(values.shape)}")
     dims, dense = indices.shape[0], tuple(values.shape)[1:]
-    if indices.numel() and (least_index := indices.amin().item()) < 0:
+    least_index, most = extents(indices)
+    if least_index < 0:
         raise RuntimeError(f"{name}: found negative index {least_index}")
-    least = [m + 1 for m in indices.amax(1).tolist()] if indices.shape[1] else [0] * dims
+    least = [m + 1 for m in most]
     size = (*least, *dense) if size is None else tuple(int(n) for n in size)
     if len(size) != dims + len(dense) or size[dims:] != dense or any(
             n < m for n, m in zip(size, least)):
@@ -93,52 +100,57 @@ def fitting_size(name: str, indices: Tensor, values: Tensor, size: Any) -> tuple
     return size
 
 
-def parts_of_bounds(name: str, bounds: Any, other: Any, what: str) -> tuple[Tensor, Tensor]:
-    """The row of each entry, of which row i has bounds[i] to bounds[i + 1], and its column."""
-    bounds, other = positions(name, bounds), positions(name, other)
-    if bounds.ndim != 1 or other.ndim != 1 or not bounds.numel():
-        raise RuntimeError(f"{name}: expected vectors of bounds and of {what}, got shapes "
-                           f"{tuple(bounds.shape)} and {tuple(other.shape)}")
-    counts = bounds[1:] - bounds[:-1]
-    if int(bounds[0]) != 0 or int(bounds[-1]) != other.numel() or (
-            counts.numel() and int(counts.amin()) < 0):
-        raise RuntimeError(f"{name}: the bounds must ascend from 0 to the {other.numel()} "
-                           f"entries, got {bounds.tolist()[:10]}")
-    return repeat_interleave(arange(counts.numel()), counts), other
-
-
-def size_by_bounds(name: str, size: Any, dim: int, count: int, other: Tensor) -> tuple[int, int]:
-    """The size of a matrix with `count` rows, or columns if `dim` is 1."""
-    if size is None:
-        size = [int(other.amax()) + 1 if other.numel() else 0]
-        size.insert(dim, count)
-    elif len(size) != 2 or int(size[dim]) != count:
-        raise RuntimeError(f"{name}: {count} {('rows', 'columns')[dim]} do not fit to size "
-                           f"{tuple(size)}")
-    return int(size[0]), int(size[1])
-
-
 def of_bounds(name: str, layout: Any, bounds: Any, others: Any, values: Any, size: Any,
-              options: tuple[Any, bool]) -> CompressedTensor:
-    """The matrix whose row, or column, i has the entries bounds[i] to bounds[i + 1].
+              options: tuple[Any, Any, bool], check: bool | None = None) -> CompressedTensor:
+    """The matrix whose line i, a row or a column, has the entries bounds[i] to bounds[i + 1].
 
     Positions that are out of order, or there twice, are put in order, and their values added up.
     """
     dim = DIMS[layout]
-    int32 = all(isinstance(x, Tensor) and x.dtype is tensorlib.int32 for x in (bounds, others))
-    lines, others = parts_of_bounds(name, bounds, others, ("columns", "rows")[dim])
-    bounds = positions(name, bounds)
-    size = size_by_bounds(name, size, dim, len(bounds) - 1, others)
-    indices = stack([lines, others] if dim == 0 else [others, lines])
+    given = bounds, others
+    bounds, others = positions(name, bounds), positions(name, others)
     values = values_of(values, *options)
-    size = fitting_size(name, indices, values, size)
-    flat = lines * size[1 - dim] + others
-    if not bool((flat[1:] > flat[:-1]).all()):
-        found = compressed(SparseTensor.of(indices, values, size), dim)
-        bounds, others, values = found._bounds_, found._others_, found._values_
-    if int32:
-        bounds, others = bounds.to(tensorlib.int32), others.to(tensorlib.int32)
-    return CompressedTensor.by(dim, bounds, others, values, size)
+    dims, blocked = bounds.ndim, 2 * (layout in BLOCKED)
+    batch = tuple(bounds.shape[:-1])
+    if not dims or others.ndim != dims or values.ndim < dims + blocked or not (
+            bounds.shape[-1] and batch == others.shape[:-1] == values.shape[:dims - 1]
+            and others.shape[-1] == values.shape[dims - 1]):
+        raise RuntimeError(f"{name}: expected bounds (*batch, lines + 1), places (*batch, entries) "
+                           "and values (*batch, entries, *), got shapes "
+                           f"{tuple(bounds.shape)}, {tuple(others.shape)} and "
+                           f"{tuple(values.shape)}")
+    block = tuple(values.shape[dims:dims + 2]) if blocked else (1, 1)
+    ascend, least, most, ordered = survey_bounds(bounds, others)
+    if not ascend:
+        raise RuntimeError(f"{name}: the bounds must ascend from 0 to the {others.shape[-1]} "
+                           f"entries, got {bounds.tolist()[:10]}")
+    if least < 0:
+        raise RuntimeError(f"{name}: found negative index {least}")
+    sizes = [bounds.shape[-1] - 1, most + 1]
+    least_size = [n * m for n, m in zip(sizes[::-1] if dim else sizes, block)]
+    dense = tuple(values.shape[dims + blocked:])
+    size = (*batch, *least_size, *dense) if size is None else tuple(int(n) for n in size)
+    grid = size[dims - 1:dims + 1]
+    if size != (*batch, *grid, *dense) or len(grid) != 2 or grid[dim] != least_size[dim] or (
+            grid[1 - dim] < least_size[1 - dim] or grid[1 - dim] % block[1 - dim]):
+        raise RuntimeError(f"{name}: size {size} does not fit to {sizes[0]} {WORDS[dim]}s, "
+                           f"{WORDS[1 - dim]}s up to {most} and values of shape "
+                           f"{tuple(values.shape)}")
+    if all(isinstance(x, Tensor) and x.dtype is tensorlib.int32 for x in given):
+        bounds, others = given
+    made = CompressedTensor.by(layout, bounds, others, values, size)
+    if ordered:
+        return made
+    if check or check is None and check_sparse_tensor_invariants.is_enabled():
+        raise RuntimeError(f"{name}: the places in a {WORDS[dim]} must ascend, and each be there "
+                           "once")
+    places = turn(made.places()) if dim else made.places()
+    sizes[1] = grid[1 - dim] // block[1 - dim]
+    found = SparseTensor.of(places, values.flatten(0, dims - 1),
+                            (*batch, *sizes, *values.shape[dims:])).coalesce()
+    found = assembled(layout, found._indices_, found._values_, size)
+    return CompressedTensor.by(layout, found._bounds_.to(bounds.dtype),
+                               found._others_.to(others.dtype), found._values_, size)
 
 
 def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *,
@@ -147,10 +159,12 @@ def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
                       check_invariants: bool | None = None) -> CompressedTensor:
     """The matrix whose row i has the entries crow_indices[i] to crow_indices[i + 1].
 
+    Shapes: (*batch, rows + 1), (*batch, entries), (*batch, entries, *dense) -> (*batch, rows,
+    columns, *dense). check_invariants: columns that do not ascend in a row are refused.
     Raises: as `sparse_coo_tensor`, RuntimeError for bounds that are not ascending.
     """
     return of_bounds("sparse_csr_tensor", sparse_csr, crow_indices, col_indices, values, size,
-                     (dtype, requires_grad))
+                     (dtype, device, requires_grad), check_invariants)
 
 
 def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *,
@@ -159,14 +173,43 @@ def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
                       check_invariants: bool | None = None) -> CompressedTensor:
     """The matrix whose column i has the entries ccol_indices[i] to ccol_indices[i + 1].
 
-    Raises: as `sparse_coo_tensor`, RuntimeError for bounds that are not ascending.
+    Shapes, Raises: as `sparse_csr_tensor`, with columns for rows.
 
     >>> tensorlib.sparse_csc_tensor([0, 1, 2], [1, 0], [5.0, 6.0]).to_dense()
     tensor([[0., 6.],
             [5., 0.]])
     """
     return of_bounds("sparse_csc_tensor", sparse_csc, ccol_indices, row_indices, values, size,
-                     (dtype, requires_grad))
+                     (dtype, device, requires_grad), check_invariants)
+
+
+def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *,
+                      dtype: Any = None, device: Any = None, pin_memory: bool = False,
+                      requires_grad: bool = False,
+                      check_invariants: bool | None = None) -> CompressedTensor:
+    """The matrix whose row of blocks i has the blocks crow_indices[i] to crow_indices[i + 1].
+
+    Shapes: (*batch, block rows + 1), (*batch, blocks), (*batch, blocks, h, w, *dense) -> (*batch,
+    block rows * h, block columns * w, *dense). Raises: as `sparse_csr_tensor`.
+
+    >>> tensorlib.sparse_bsr_tensor([0, 1], [1], [[[5.0], [6.0]]]).to_dense()
+    tensor([[0., 5.],
+            [0., 6.]])
+    """
+    return of_bounds("sparse_bsr_tensor", sparse_bsr, crow_indices, col_indices, values, size,
+                     (dtype, device, requires_grad), check_invariants)
+
+
+def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *,
+                      dtype: Any = None, device: Any = None, pin_memory: bool = False,
+                      requires_grad: bool = False,
+                      check_invariants: bool | None = None) -> CompressedTensor:
+    """The matrix whose column of blocks i has the blocks ccol_indices[i] to ccol_indices[i + 1].
+
+    Shapes, Raises: as `sparse_bsr_tensor`, with columns of blocks for rows.
+    """
+    return of_bounds("sparse_bsc_tensor", sparse_bsc, ccol_indices, row_indices, values, size,
+                     (dtype, device, requires_grad), check_invariants)
 
 
 def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any,
@@ -174,13 +217,14 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
                              device: Any = None, pin_memory: bool = False,
                              requires_grad: bool = False,
                              check_invariants: bool | None = None) -> CompressedTensor:
-    """`sparse_csr_tensor` or `sparse_csc_tensor`, by the layout. Raises: RuntimeError for others.
+    """`sparse_csr_tensor`, `sparse_csc_tensor`, `sparse_bsr_tensor` or `sparse_bsc_tensor`, by the
+    layout. Raises: RuntimeError for others.
     """
     if layout not in DIMS:
-        raise RuntimeError(f"sparse_compressed_tensor: layout must be {sparse_csr} or "
-                           f"{sparse_csc}, got {layout}")
+        raise RuntimeError(f"sparse_compressed_tensor: layout must be {sparse_csr}, {sparse_csc}, "
+                           f"{sparse_bsr} or {sparse_bsc}, got {layout}")
     return of_bounds("sparse_compressed_tensor", layout, compressed_indices, plain_indices, values,
-                     size, (dtype, requires_grad))
+                     size, (dtype, device, requires_grad), check_invariants)
 
 
 def convert_indices_from_coo_to_csr(input: Tensor, size: int, *,
@@ -202,17 +246,18 @@ def convert_indices_from_csr_to_coo(crow_indices: Tensor, col_indices: Tensor, *
 
     Raises: RuntimeError as `sparse_csr_tensor` does.
     """
-    found = parts_of_bounds("_convert_indices_from_csr_to_coo", crow_indices, col_indices,
-                            "columns")
-    both = stack(found[::-1] if transpose else found)
+    found = of_bounds("_convert_indices_from_csr_to_coo", sparse_csr, crow_indices, col_indices,
+                      zeros(col_indices.shape), None, (None, None, False)).places()
+    both = turn(found) if transpose else found
     return both.to(tensorlib.int32) if out_int32 else both
 
 
-def from_dense(input: Tensor, sparse_dim: int | None = None, layout: Any = None) -> SparseTensor:
+def from_dense(input: Tensor, sparse_dim: int | None = None, layout: Any = None,
+               blocksize: Any = None, dense_dim: int | None = None) -> SparseTensor:
     """The tensor as a sparse one, without its zeros: `Tensor.to_sparse`.
 
     sparse_dim: how many of the first dims have positions, by default all. layout: `sparse_coo`, or
-    of matrices `sparse_csr` or `sparse_csc`.
+    of matrices `sparse_csr` or `sparse_csc`, and with a blocksize `sparse_bsr` or `sparse_bsc`.
     Raises: RuntimeError, TypeError for what is not an int.
 
     >>> x = tensorlib.tensor([[0.0, 2.0], [3.0, 0.0]], requires_grad=True)
@@ -221,18 +266,44 @@ def from_dense(input: Tensor, sparse_dim: int | None = None, layout: Any = None)
     tensor([[0., 1.],
             [1., 0.]])
     """
+    if layout in DIMS:
+        return in_blocks(input, layout, blocksize, dense_dim)
+    if layout not in (None, sparse_coo) or blocksize is not None or dense_dim is not None:
+        raise RuntimeError(f"to_sparse: {layout} is no layout, or takes no blocksize and dense_dim:"
+                           f" {blocksize}, {dense_dim}")
     count = input.ndim if sparse_dim is None else integer("to_sparse", "sparse_dim", sparse_dim)
     if not min(1, input.ndim) <= count <= input.ndim:
         raise RuntimeError(f"to_sparse: sparse_dim must be from 1 to {input.ndim}, got {count}")
     if input.ndim == 0:
         values = input.reshape(1)[:int(bool(input))]
-        return in_layout(SparseTensor.of(zeros((0, len(values)), dtype=int64), values, (), True),
-                         layout)
+        return SparseTensor.of(zeros((0, len(values)), dtype=int64), values, (), True)
     filled = input.detach() != 0
     for _ in range(input.ndim - count):
         filled = filled.any(-1)
     indices = filled.nonzero().t().contiguous()
-    return in_layout(SparseTensor.of(indices, input[tuple(indices)], input.shape, True), layout)
+    return SparseTensor.of(indices, input[tuple(indices)], input.shape, True)
+
+
+def in_blocks(input: Tensor, layout: Any, blocksize: Any, dense_dim: Any) -> CompressedTensor:
+    """A dense tensor (*batch, rows, columns, *dense) in a layout of matrices."""
+    dense = 0 if dense_dim is None else integer("to_sparse", "dense_dim", dense_dim)
+    first = input.ndim - dense - 2
+    if first < 0 or dense < 0:
+        raise RuntimeError(f"to {layout}: expected a matrix or a batch of them, got shape "
+                           f"{tuple(input.shape)} with {dense} dense dims")
+    block = block_of(layout, blocksize, input.shape[first:])
+    shape, filled = input.shape, input
+    if block:                                # (*batch, rows, columns, *block, *dense)
+        high, wide = shape[first] // block[0], shape[first + 1] // block[1]
+        input = input.reshape(*shape[:first], high, block[0], wide, block[1], *shape[first + 2:])
+        filled = input = input.transpose(first + 1, first + 2)
+    filled = filled.detach() != 0
+    while filled.ndim > first + 2:
+        filled = filled.any(-1)
+    turned = DIMS[layout] == 1
+    places = (filled.transpose(first, first + 1) if turned else filled).nonzero().t().contiguous()
+    values = input[tuple(turn(places) if turned else places)]
+    return assembled(layout, places, values, shape)
 
 
 @does("sparse_mask")

@@ -6,7 +6,7 @@ from tensorlib import Tensor
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.interpreters.subclasses import asked_names, dispatching_form
 from tensorlib.ops.lazy import name_of
-from tensorlib.sparse.compressed import on_entries
+from tensorlib.sparse.compressed import CompressedTensor, on_entries
 from tensorlib.sparse.tensor import SparseTensor
 
 DONE: dict[str, Any] = {}           # functions by the names of the operations that they do
@@ -15,6 +15,8 @@ DONE: dict[str, Any] = {}           # functions by the names of the operations t
 INHERITED = frozenset("""__len__ bfloat16 bool byte cdouble cfloat char dim double element_size
     float half int is_complex is_contiguous is_floating_point is_inference item long nelement numel
     short size storage_offset stride""".split())
+OWN = frozenset(name for kind in (SparseTensor, CompressedTensor) for name in vars(kind)
+                if callable(getattr(kind, name)))
 for _name in asked_names():     # all others, such as those that write, are done here or refused
     _method = getattr(Tensor, _name)
     if callable(_method) and _name not in INHERITED and getattr(SparseTensor, _name) is _method:
@@ -38,6 +40,8 @@ def call(function: Any, args: Any, kwargs: Any) -> Any:
     name = function.__name__
     name = name.strip("_") if name.startswith("__") else name
     found = DONE.get(name)
+    if found is None and name in OWN and args and isinstance(args[0], SparseTensor):
+        found = getattr(type(args[0]), name)         # `Tensor.coalesce(a)` is `a.coalesce()`
     if found is None:
         raise TypeError(f"{name} is not supported for sparse tensors; to_dense() gives a dense one "
                         "(docs/sparse.md lists what is)")

@@ -3,124 +3,13 @@
 from numbers import Number
 from typing import Any
 
-from tensorlib import (
-    Tensor, arange, cat, full, int64, is_grad_enabled, promote_types,
-    zeros,
-)
-from tensorlib._core.products.sparse import meetings, merged_places
+from tensorlib import Tensor, arange, full, int64, is_grad_enabled, promote_types, zeros
+from tensorlib._core.base.shape import wrap
+from tensorlib._core.products.positions import grouped, merged_places, numbered
 from tensorlib.ops.lazy import name_of, operations
-from tensorlib.ops.products.sparse import sparse_product
 from tensorlib.sparse.compressed import CompressedTensor, on_entries
 from tensorlib.sparse.dispatch import does, refuse, require_sparse
 from tensorlib.sparse.tensor import SparseTensor
-
-FLOATS = ("float32", "float64")
-
-
-# ---- products ------------------------------------------------------------------------------------
-
-def product(a: SparseTensor, x: Tensor) -> Tensor:
-    """A sparse matrix times a dense one."""
-    rows, columns = a._indices_
-    values = a._values_
-    if values.dtype.name in FLOATS and x.dtype == values.dtype:
-        return sparse_product(values, x, rows, columns, a.shape[0])
-    terms = values.unsqueeze(1) * x.index_select(0, columns)
-    return terms.new_zeros((a.shape[0], x.shape[1])).index_add(0, rows, terms)
-
-
-def between_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
-    """The product of two sparse matrices: each entry of `a` meets a row of `b`."""
-    a, b = a.coalesce(), b.coalesce()
-    indices, entries, places, targets = meetings(a._indices_, b._indices_, *a.shape, b.shape[1])
-    terms = a._values_[entries] * b._values_[places]
-    values = terms.new_zeros(indices.shape[1:]).index_add(0, targets, terms)
-    return SparseTensor.of(indices.contiguous(), values, (a.shape[0], b.shape[1]), True)
-
-
-@does(operations.matmul, operations.mm, operations.mv)
-def matmul(input: Any, other: Any, *, reduce: str = "sum") -> Any:
-    """input @ other, where one or both are sparse matrices: dense, unless both are sparse.
-
-    Shapes: (M, K), (K, N) -> (M, N); a dense factor may be a vector.
-    Raises: RuntimeError for other shapes, TypeError for other kinds and another `reduce`.
-    """
-    if reduce != "sum":
-        raise TypeError(f"sparse.mm: takes reduce='sum' for sparse tensors, got {reduce!r}")
-    for x in (input, other):
-        if not isinstance(x, Tensor):
-            raise refuse("matmul", input, other)
-        if isinstance(x, SparseTensor):
-            x.matrix("matmul")
-    if not 1 <= input.ndim <= 2 or not 1 <= other.ndim <= 2 or input.shape[-1] != other.shape[0]:
-        raise RuntimeError(f"matmul: sizes do not fit: {tuple(input.shape)} @ "
-                           f"{tuple(other.shape)}")
-    if not isinstance(input, SparseTensor):
-        return matmul(other.t(), input.mT if input.ndim == 2 else input).mT if (
-            input.ndim == 2) else matmul(other.t(), input)
-    if isinstance(other, SparseTensor):
-        return between_sparse(input, other)
-    return product(input, other) if other.ndim == 2 else (
-        product(input, other.unsqueeze(1)).squeeze(1))
-
-
-@does(operations.linear)
-def linear(input: Any, weight: Any, bias: Any = None) -> Any:
-    """input @ weight.t() + bias, where one of the two is sparse."""
-    if not isinstance(weight, Tensor):
-        raise refuse("linear", input, weight)
-    found = matmul(input, weight.t())
-    return found if bias is None else found + bias
-
-
-@does(operations.bmm)
-def bmm(input: Any, mat2: Any) -> Tensor:
-    """The products of the matrices of a sparse batch with those of a dense one, as a dense batch:
-    that of one matrix with these blocks on its diagonal.
-
-    Shapes: (B, M, K), (B, K, N) -> (B, M, N). Raises: RuntimeError for others, TypeError.
-    """
-    if not isinstance(input, SparseTensor) or not isinstance(mat2, Tensor) or isinstance(
-            mat2, SparseTensor):
-        raise refuse("bmm", input, mat2)
-    if input.ndim != 3 or mat2.ndim != 3 or input.dense_dim() or (
-            input.shape[0], input.shape[2]) != tuple(mat2.shape[:2]):
-        raise RuntimeError(f"bmm: sizes do not fit: {tuple(input.shape)} @ {tuple(mat2.shape)}")
-    count, m, k = input.shape
-    blocks, rows, columns = input._indices_
-    places = cat([(blocks * m + rows).unsqueeze(0), (blocks * k + columns).unsqueeze(0)])
-    whole = SparseTensor.of(places, input._values_, (count * m, count * k))
-    return product(whole, mat2.flatten(0, 1)).unflatten(0, (count, m))
-
-
-@does(operations.addmm)
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    """beta * input + alpha * (mat1 @ mat2), with one sparse factor and a dense input."""
-    if isinstance(input, SparseTensor) or isinstance(mat1, SparseTensor) == isinstance(
-            mat2, SparseTensor):
-        raise refuse("addmm", input, mat1, mat2)
-    return beta * input + alpha * matmul(mat1, mat2)
-
-
-@on_entries
-def sampled_addmm(input: SparseTensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1,
-                  alpha: Any = 1) -> SparseTensor:
-    """beta * input + alpha * (mat1 @ mat2) at the positions of a sparse matrix, and there alone.
-
-    Shapes: (M, N), (M, K), (K, N) -> (M, N). Raises: RuntimeError for others, TypeError.
-    """
-    if not isinstance(input, SparseTensor) or isinstance(mat1, SparseTensor) or isinstance(
-            mat2, SparseTensor):
-        raise refuse("sampled_addmm", input, mat1, mat2)
-    if mat1.ndim != 2 or mat2.ndim != 2 or mat1.shape[1] != mat2.shape[0] or tuple(
-            input.shape) != (mat1.shape[0], mat2.shape[1]):
-        raise RuntimeError(f"sampled_addmm: sizes do not fit: {tuple(input.shape)}, "
-                           f"{tuple(mat1.shape)} @ {tuple(mat2.shape)}")
-    input = input.coalesce()
-    rows, columns = input._indices_
-    terms = (mat1[rows] * mat2.mT[columns]).sum(-1)
-    return input.with_values(beta * input._values_ + alpha * terms)
-
 
 # ---- sums and multiples --------------------------------------------------------------------------
 
@@ -136,8 +25,6 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
         return input + other.to_dense() * alpha
     if not isinstance(other, SparseTensor):
         return input.to_dense() + other * alpha
-    if input.sparse_dim() != other.sparse_dim():
-        raise refuse("add", input, other)
     terms = other._values_ if alpha == 1 else other._values_ * alpha
     if input.layout is other.layout and input.has_positions_of(other):
         return input.with_values(input._values_ + terms)
@@ -146,7 +33,9 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 @on_entries
 def union(a: SparseTensor, b: SparseTensor) -> SparseTensor:
-    """The sum of two sparse tensors, which has the positions of both."""
+    """The sum of two sparse tensors, which has the positions of both. Raises: TypeError."""
+    if a.sparse_dim() != b.sparse_dim():
+        raise refuse("add", a, b)
     a, b = a.coalesce(), b.coalesce()
     size, *places = merged_places(a.flat(), b.flat())
     indices = a._indices_.new_empty((a.sparse_dim(), size))
@@ -191,7 +80,8 @@ def mul(input: Any, other: Any) -> Any:
         raise RuntimeError(f"mul: expected a number or a dense tensor of shape "
                            f"{tuple(input.shape)}, got {tuple(other.shape)}") from None
     input = input.merged()
-    return input.with_values(input._values_ * other[tuple(input._indices_)])
+    values = input.elements() * other[tuple(input._indices_)]
+    return input.with_values(values.reshape(input._values_.shape))
 
 
 @on_entries
@@ -247,41 +137,36 @@ def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: A
 
 @on_entries
 def sum_over(input: SparseTensor, dims: Any, keepdim: bool) -> Any:
-    """The sums over some sparse dims."""
-    values = input._values_
+    """The sums over some dims: dense, if no sparse dim is left."""
+    values, sparse = input._values_, input.sparse_dim()
     if any(not -input.ndim <= d < input.ndim for d in dims):
         raise IndexError(f"sum: a dim of {list(dims)} is out of range for {input.ndim} dims")
     gone = {d % input.ndim for d in dims}
-    if len(gone) == input.ndim and not keepdim:
-        return values.sum()
-    kept = [d for d in range(input.sparse_dim()) if d not in gone]
-    if any(d >= input.sparse_dim() for d in gone) or not kept:
-        raise TypeError("sum of a sparse tensor takes sparse dims, and not all of them; to_dense() "
-                        "gives a dense tensor")
+    inside = [d - sparse + 1 for d in gone if d >= sparse]
+    if inside:
+        values = values.sum(inside, keepdim)
+    kept = [d for d in range(sparse) if d not in gone]
+    if not kept and not keepdim:
+        return values.sum(0)
     if keepdim:
         places = input._indices_.clone()
-        places[list(gone)] = 0
+        places[[d for d in gone if d < sparse]] = 0
         shape = [1 if d in gone else size for d, size in enumerate(input.shape)]
     else:
         places = input._indices_[kept]
         shape = [size for d, size in enumerate(input.shape) if d not in gone]
-    return SparseTensor.of(places, values, shape).coalesce()
+    made = SparseTensor.of(places, values, shape, input.is_coalesced() and len(kept) == sparse)
+    return made.coalesce()
 
 
 # ---- softmax -------------------------------------------------------------------------------------
 
-def lines_of(input: SparseTensor, dim: int) -> Any:
+def lines_of(input: SparseTensor, dim: int) -> tuple[Tensor, int]:
     """For each entry, which line along a sparse dim it lies in; and how many lines have entries."""
-    if not -input.ndim <= dim < input.ndim or dim % input.ndim >= input.sparse_dim() or (
-            input.dense_dim()):
-        raise TypeError("softmax of a sparse tensor of numbers takes one of its sparse dims, got "
-                        f"dim {dim}")
-    others = [d for d in range(input.ndim) if d != dim % input.ndim]
-    flat = zeros(input._nnz(), dtype=input._indices_.dtype)
-    for d in others:
-        flat = flat * input.shape[d] + input._indices_[d]
-    kept, places = flat.unique(return_inverse=True)
-    return places, kept.shape[0]
+    others = [d for d in range(input.sparse_dim()) if d != dim]
+    flat, ascending = numbered(input._indices_[others], [input.shape[d] for d in others])
+    first, places = grouped(flat, None if ascending else flat.argsort(stable=True))
+    return places, len(first)
 
 
 @does(operations.log_softmax)
@@ -289,18 +174,22 @@ def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTe
     """The logarithm of `softmax`."""
     require_sparse("sparse.softmax", input)
     input = (input if dtype is None else input.to(dtype)).coalesce()
-    values = input._values_
+    values, dim = input._values_, wrap("softmax", dim, input.ndim)
+    if dim >= input.sparse_dim():
+        return input.with_values(values.log_softmax(dim - input.sparse_dim() + 1))
     places, count = lines_of(input, dim)
-    most = values.detach().new_zeros((count,)).scatter_reduce(
-        0, places, values.detach(), "amax", include_self=False)
+    known = values.detach()
+    index = places.reshape(-1, *[1] * (values.ndim - 1)).expand(values.shape)
+    most = known.new_zeros((count, *values.shape[1:])).scatter_reduce(
+        0, index, known, "amax", include_self=False)
     shifted = values - most[places]
-    totals = values.new_zeros((count,)).index_add(0, places, shifted.exp())
+    totals = values.new_zeros(most.shape).index_add(0, places, shifted.exp())
     return input.with_values(shifted - totals.log()[places])
 
 
 @does(operations.softmax)
 def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
-    """The softmax along a sparse dim over the elements that have a position; others stay zero."""
+    """The softmax along a dim over the elements that have a position; others stay zero."""
     found = log_softmax(input, dim, dtype=dtype)
     return found.with_values(found._values_.exp())
 
@@ -339,17 +228,20 @@ def ones_like(input: SparseTensor, **kwargs: Any) -> SparseTensor:
     if not isinstance(input, CompressedTensor) or any(
             kwargs[name] is not None for name in kwargs.keys() - {"dtype", "requires_grad"}):
         raise refuse("ones_like", input)
-    values = input._values_.new_ones(input._nnz(), dtype=kwargs.get("dtype"))
+    values = input._values_.new_ones(input._values_.shape, dtype=kwargs.get("dtype"))
     return input.with_values(values).requires_grad_(bool(kwargs.get("requires_grad")))
 
 
-@does(operations.zeros_like, operations.empty_like)
+@does(operations.zeros_like, operations.empty_like, layouts=True)
 def zeros_like(input: SparseTensor, **kwargs: Any) -> SparseTensor:
     """A tensor of its shape without entries. Raises: TypeError for a layout or a memory format."""
     unknown = kwargs.keys() - {"dtype", "requires_grad"}
     if any(kwargs[name] is not None for name in unknown):
         raise TypeError(f"zeros_like of sparse tensors takes no {min(unknown)}; to_dense() gives a "
                         "dense tensor")
+    if isinstance(input, CompressedTensor):
+        made = input.emptied(input._values_.to(kwargs.get("dtype") or input.dtype))
+        return made.requires_grad_(bool(kwargs.get("requires_grad")))
     values = input._values_.new_zeros((0, *input._values_.shape[1:]), dtype=kwargs.get("dtype"))
     made = SparseTensor.of(input._indices_.new_zeros((input.sparse_dim(), 0)), values, input.shape,
                            True)
@@ -363,7 +255,8 @@ ON_VALUES = [name_of(_operation) for _operation in (
     operations.expm1, operations.log1p, operations.erf, operations.erfinv, operations.deg2rad,
     operations.rad2deg, operations.floor, operations.ceil, operations.round, operations.trunc,
     operations.isnan, operations.isinf, operations.isposinf, operations.isneginf, operations.frac,
-    operations.nan_to_num)]
+    operations.nan_to_num, operations.signbit, operations.positive, operations.conj_physical,
+    operations.angle)]
 for _name in ON_VALUES:
     does(_name, layouts=True)(on_values(_name))
 does(operations.t, layouts=True)(lambda input: input.t())
@@ -392,7 +285,8 @@ def copied(input: SparseTensor, src: Any, non_blocking: bool = False) -> SparseT
     return src.to(input.dtype).clone()
 
 
-for _name, _function in (*((f"{name}_", on_values(name)) for name in ON_VALUES),
+for _name, _function in (*((f"{name}_", on_values(name)) for name in ON_VALUES
+                           if hasattr(Tensor, f"{name}_")),
                          ("mul_", mul), ("div_", div), ("copy_", copied)):
     does(_name, layouts=True)(in_place(_name, _function))
 

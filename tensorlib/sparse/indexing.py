@@ -7,14 +7,14 @@ import tensorlib
 from tensorlib import Tensor, arange, cat, repeat_interleave, searchsorted
 from tensorlib._core.base.shape import wrap
 from tensorlib.ops.lazy import operations
-from tensorlib.sparse.compressed import CompressedTensor
+from tensorlib.sparse.compressed import CompressedTensor, on_entries
 from tensorlib.sparse.dispatch import does, refuse
 from tensorlib.sparse.tensor import SparseTensor
 
 
-def resized(input: SparseTensor, dim: int, size: int) -> tuple[int, ...]:
-    """The sizes of a tensor with another one for a dim."""
-    return (*input.shape[:dim], size, *input.shape[dim + 1:])
+def resized(input: SparseTensor, dim: int, *size: int) -> tuple[int, ...]:
+    """The sizes of a tensor with another one, or none, for a dim."""
+    return (*input.shape[:dim], *size, *input.shape[dim + 1:])
 
 
 @does(operations.index_select)
@@ -46,15 +46,25 @@ def index_select(input: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
     return SparseTensor.of(indices, input._values_[entries], resized(input, dim, len(index)))
 
 
-@does(operations.select)
+@does(operations.select, layouts=True)
 def select(input: SparseTensor, dim: int, index: int) -> Tensor:
     """The tensor of one row along a dim, without that dim: dense, if no sparse dim is left."""
     dim = wrap("select", dim, input.ndim)
+    if isinstance(input, CompressedTensor) and dim < len(input.batch):
+        return CompressedTensor.by(
+            input.layout, *(x.select(dim, index) for x in (
+                input._bounds_, input._others_, input._values_)), resized(input, dim))
+    return select_entries(input, dim, index)
+
+
+@on_entries
+def select_entries(input: SparseTensor, dim: int, index: int) -> Tensor:
+    """`select` of a tensor of layout `sparse_coo`, with a dim from the front."""
     if not -input.shape[dim] <= index < input.shape[dim]:
         raise IndexError(f"select: index {index} is out of range for size {input.shape[dim]} of "
                          f"dim {dim}")
     index = index % input.shape[dim]
-    shape, sparse = (*input.shape[:dim], *input.shape[dim + 1:]), input.sparse_dim()
+    shape, sparse = resized(input, dim), input.sparse_dim()
     if dim >= sparse:
         values = input._values_.select(dim - sparse + 1, index)
         return SparseTensor.of(input._indices_, values, shape, input.is_coalesced())
@@ -67,7 +77,7 @@ def select(input: SparseTensor, dim: int, index: int) -> Tensor:
                            input.is_coalesced())
 
 
-@does(operations.unbind)
+@does(operations.unbind, layouts=True)
 def unbind(input: SparseTensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The tensors of all rows along a dim, as `select` gives each."""
     dim = wrap("unbind", dim, input.ndim)
@@ -85,7 +95,7 @@ def narrow(input: SparseTensor, dim: int, start: int, length: int) -> SparseTens
     return index_select(input, dim, arange(start, start + length))
 
 
-@does("getitem")
+@does("getitem", layouts=True)
 def getitem(input: SparseTensor, key: Any) -> Tensor:
     """Rows by ints, slices, `...`, None and one vector of positions or of choices."""
     keys = list(key) if isinstance(key, tuple) else [key]
@@ -179,15 +189,32 @@ def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
     """
     given = tuple(dims[0]) if len(dims) == 1 and not isinstance(dims[0], int) else dims
     order = [wrap("permute", d, input.ndim) for d in given]
-    sparse = input.sparse_dim()
-    if sorted(order) != list(range(input.ndim)) or any(d >= sparse for d in order[:sparse]):
-        raise RuntimeError(f"permute: {tuple(given)} is not an order of {sparse} sparse and "
-                           f"{input.dense_dim()} dense dims, each among themselves")
+    first = len(input.batch) if isinstance(input, CompressedTensor) else 0
+    sparse = first + input.sparse_dim()
+    if [sorted(order[a:b]) for a, b in ((0, first), (first, sparse), (sparse, input.ndim))] != [
+            list(range(first)), list(range(first, sparse)), list(range(sparse, input.ndim))]:
+        raise RuntimeError(f"permute: {tuple(given)} is not an order of {first} batch, "
+                           f"{sparse - first} sparse and {input.dense_dim()} dense dims, each "
+                           "among themselves")
     if isinstance(input, CompressedTensor):
-        return input if order == [0, 1] else input.t()
+        return permute_matrices(input, order)
     values = input._values_.permute(0, *[d - sparse + 1 for d in order[sparse:]])
     return SparseTensor.of(input._indices_[order[:sparse]], values,
                            [input.shape[d] for d in order])
+
+
+def permute_matrices(input: CompressedTensor, order: list[int]) -> CompressedTensor:
+    """A batch of matrices with its dims in another order; the input itself if that is its own."""
+    if order == list(range(input.ndim)):
+        return input
+    first, before = len(input.batch), order[:len(input.batch)]
+    inner = first + 1 + len(input.block)
+    values = input._values_.permute(*before, *range(first, inner),
+                                    *[d - first - 2 + inner for d in order[first + 2:]])
+    shape = [input.shape[d] for d in (*before, first, first + 1, *order[first + 2:])]
+    made = CompressedTensor.by(input.layout, input._bounds_.permute(*before, first),
+                               input._others_.permute(*before, first), values, shape)
+    return made if order[first] == first else made.turned()
 
 
 @does(operations.movedim, layouts=True)
@@ -218,7 +245,7 @@ def adjoint(input: SparseTensor) -> SparseTensor:
     return conj(transpose(input, -2, -1))
 
 
-@does(operations.conj, operations.conj_physical, operations.resolve_conj, operations.resolve_neg,
+@does(operations.conj, operations.resolve_conj, operations.resolve_neg,
       layouts=True)
 def conj(input: SparseTensor) -> SparseTensor:
     """The conjugates of the elements."""

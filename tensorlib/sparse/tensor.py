@@ -3,13 +3,13 @@
 import math
 from typing import Any
 
-import numpy as np
-
 import tensorlib
 from tensorlib import (
-    Tensor, empty, get_default_dtype, no_grad, sparse_coo, sparse_csc, sparse_csr,
+    Tensor, empty, get_default_dtype, no_grad, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc,
+    sparse_csr,
 )
 from tensorlib._core.arrays.printing import elements_text, with_suffixes
+from tensorlib._core.products.positions import grouped, numbered
 
 
 class SparseTensor(Tensor, dispatches=False):
@@ -47,7 +47,6 @@ class SparseTensor(Tensor, dispatches=False):
 
     # ---- what it is ------------------------------------------------------------------------------
 
-    data = property(lambda self: self.detach(), doc="The same entries, without a graph.")
     is_sparse = property(lambda self: True, doc="True.")
     is_cpu = property(lambda self: True, doc="True.")
     layout = property(lambda self: sparse_coo, doc="`sparse_coo`.")
@@ -78,6 +77,18 @@ class SparseTensor(Tensor, dispatches=False):
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         self._values_.grad = value if value is None else value._values_
+
+    @property
+    def data(self):
+        """The same entries, without a graph; a tensor of another dtype can be assigned."""
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        if value.dtype is not self.dtype:
+            Tensor.data.__set__(self, empty(tuple(self.shape), dtype=value.dtype, device="meta"))
+            self._values_ = value._values_.detach().requires_grad_(self.requires_grad)
+        self.become(value)
 
     def sparse_dim(self) -> int:
         """How many dims have positions."""
@@ -126,26 +137,28 @@ class SparseTensor(Tensor, dispatches=False):
 
     def flat(self) -> Tensor:
         """The positions as numbers in the order of elements."""
-        rows = list(self._indices_)
-        flat = rows[0] if rows else self._indices_.new_zeros((self._nnz(),))
-        for index, size in zip(rows[1:], self.shape[1:]):
-            flat = flat * size + index
-        return flat
+        return numbered(self._indices_, self.shape)[0]
+
+    def elements(self) -> Tensor:
+        """The values, beside the positions of `_indices_`."""
+        return self._values_
 
     def coalesce(self):
         """The tensor with its positions in order, and values in one position added up."""
         if self._is_coalesced_:
             return self
-        flat, values = self.flat(), self._values_
-        if flat.shape[0] and bool((flat[1:] >= flat[:-1]).all()):
-            kept, places = flat.unique_consecutive(return_inverse=True)
-        else:
-            kept, places = flat.unique(return_inverse=True)
-        sums = values.new_zeros((kept.shape[0], *values.shape[1:])).index_add(0, places, values)
-        sizes = tuple(self.shape)[:self.sparse_dim()]
-        rows = np.unravel_index(kept.numpy(), sizes) if sizes else ()
-        indices = tensorlib.from_numpy(np.array(rows, np.int64).reshape(len(sizes), len(kept)))
-        return SparseTensor.of(indices, sums, self.shape, True)
+        indices, values = self._indices_, self._values_
+        flat, ascending = numbered(indices, self.shape)
+        if ascending < 2:
+            order = None if ascending else flat.argsort(stable=True)
+            first, places = grouped(flat, order)
+            indices = indices.index_select(1, first)
+            if len(first) == len(flat):
+                values = values.index_select(0, first)
+            else:
+                values = values.new_zeros((len(first), *values.shape[1:])).index_add(
+                    0, places, values)
+        return SparseTensor.of(indices, values, self.shape, True)
 
     def with_values(self, values: Tensor):
         """A tensor with the same positions and other values."""
@@ -184,36 +197,51 @@ class SparseTensor(Tensor, dispatches=False):
 
     # ---- other forms -----------------------------------------------------------------------------
 
-    def to_dense(self, dtype: Any = None) -> Tensor:
-        """The tensor with its zeros."""
-        values = self._values_ if dtype is None else self._values_.to(dtype)
-        sizes, sparse = tuple(self.shape), self.sparse_dim()
-        count = math.prod(sizes[:sparse])
-        flat = values.new_zeros((count, *sizes[sparse:]))
-        return flat.index_add(0, self.flat(), values).reshape(sizes)
+    def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+        """The tensor with its zeros.
 
-    def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None):
-        """The tensor in a layout: `sparse_coo` (by default), `sparse_csr` or `sparse_csc`.
+        Gradient: to the values. Those of elements without a position are lost, with `masked_grad`
+        or without, as the tensor has no values for them.
+        """
+        values = self.elements() if dtype is None else self.elements().to(dtype)
+        sizes, dims = tuple(self.shape), self._indices_.shape[0]
+        flat = values.new_zeros((math.prod(sizes[:dims]), *sizes[dims:]))
+        return flat.index_add_(0, self.flat(), values).reshape(sizes)
+
+    def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None,
+                  blocksize: Any = None, dense_dim: int | None = None):
+        """The tensor in a layout: `sparse_coo` (by default), or of matrices `sparse_csr`,
+        `sparse_csc`, or with a blocksize `sparse_bsr` and `sparse_bsc`.
 
         Raises: RuntimeError for other layouts, for those of matrices if it is none, and for
-        another number of sparse dims.
+        other numbers of sparse and dense dims.
         """
-        if sparse_dim not in (None, self.sparse_dim()):
+        if sparse_dim not in (None, self.sparse_dim()) or dense_dim not in (
+                None, self.dense_dim()):
             raise RuntimeError(f"to_sparse: a sparse tensor keeps its {self.sparse_dim()} sparse "
-                               f"dims, got {sparse_dim}")
-        return tensorlib.sparse.compressed.in_layout(self, layout)
+                               f"and {self.dense_dim()} dense dims, got {sparse_dim} and "
+                               f"{dense_dim}")
+        return tensorlib.sparse.compressed.in_layout(self, layout, blocksize)
 
     def to_sparse_coo(self):
         """The tensor itself."""
         return self
 
-    def to_sparse_csr(self):
+    def to_sparse_csr(self, dense_dim: int | None = None):
         """The matrix with its entries in order of rows."""
-        return self.to_sparse(layout=sparse_csr)
+        return self.to_sparse(layout=sparse_csr, dense_dim=dense_dim)
 
-    def to_sparse_csc(self):
+    def to_sparse_csc(self, dense_dim: int | None = None):
         """The matrix with its entries in order of columns."""
-        return self.to_sparse(layout=sparse_csc)
+        return self.to_sparse(layout=sparse_csc, dense_dim=dense_dim)
+
+    def to_sparse_bsr(self, blocksize: Any, dense_dim: int | None = None):
+        """The matrix with blocks of (rows, columns) that lie in order of rows."""
+        return self.to_sparse(layout=sparse_bsr, blocksize=blocksize, dense_dim=dense_dim)
+
+    def to_sparse_bsc(self, blocksize: Any, dense_dim: int | None = None):
+        """The matrix with blocks of (rows, columns) that lie in order of columns."""
+        return self.to_sparse(layout=sparse_bsc, blocksize=blocksize, dense_dim=dense_dim)
 
     def detach(self):
         """The tensor outside of the graph."""
@@ -244,6 +272,10 @@ class SparseTensor(Tensor, dispatches=False):
         if dtype is not None:
             return self.to(dtype)
         return self._values_.type().replace(".", ".sparse.")
+
+    def _is_view(self) -> bool:
+        """False: what shares memory are the values."""
+        return False
 
     def is_signed(self) -> bool:
         """Whether the values can be negative."""
@@ -310,9 +342,20 @@ class SparseTensor(Tensor, dispatches=False):
         Raises: RuntimeError for another shape or dtype, and where that is dense.
         """
         found = self.fitting(other).to_sparse_coo()
-        self._indices_, self._values_ = found._indices_, found._values_
-        self._is_coalesced_ = found._is_coalesced_
+        self.take(found._values_)
+        self._indices_, self._is_coalesced_ = found._indices_, found._is_coalesced_
         return self
+
+    def take(self, values: Tensor) -> None:
+        """Has these values from now on: a leaf that requires gradients stays one, with its
+        gradient if they are as many."""
+        own = self._values_
+        if not (own.requires_grad and own.is_leaf) or values.requires_grad:
+            self._values_ = values
+        elif own.shape == values.shape:
+            own.data = values
+        else:
+            self._values_ = values.detach().requires_grad_()
 
     def fitting(self, other: Any):
         """A sparse tensor of this shape and dtype. Raises: RuntimeError for what is none."""

@@ -206,7 +206,7 @@ def make_converted(str name, dict places, convert, call, int least, int most, bi
     def function(*args, **kwargs):
         cdef object out = None, given
         cdef Py_ssize_t count = len(<tuple>args)
-        if at_once is not None and not watched:
+        if at_once is not None and (not watched or call_runs_plain(args, kwargs)):
             given = at_once(call, args, kwargs)
             if given is not NotImplemented:
                 return given

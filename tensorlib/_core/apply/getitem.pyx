@@ -8,7 +8,7 @@ from tensorlib._core.apply.inplace cimport (
 from tensorlib._core.arrays.convert cimport from_data
 from tensorlib._core.base.dtypes cimport BOOL
 from tensorlib._core.base.upcalls cimport GETITEM, INDEX_PUT, registered
-from tensorlib._core.base.watch cimport OVERRIDES, watched
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.index.scatter_along cimport fits_flat, put_flat
@@ -137,12 +137,11 @@ cdef int write(Tensor x, object key, object value) except -1:
 def is_plain_write(Tensor x, Tensor values, *others):
     """Whether `values` may be written to `x` without recording or dispatch: grad mode and watchers
     do not apply, and none of the tensors, positions included, is of an overriding class."""
-    if watched & ~OVERRIDES or is_expanded(x) or mode().grad and (
-            requires_grad(x) or requires_grad(values)):
+    if is_expanded(x) or mode().grad and (requires_grad(x) or requires_grad(values)):
         return False
     if watched:
         for one in (x, values, *others):
-            if type(one) is not Tensor:
+            if not isinstance(one, Tensor) or not runs_plain(one):
                 return False
     return True
 

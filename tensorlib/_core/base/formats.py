@@ -33,7 +33,6 @@ class memory_format(Format):
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
 sparse_csc, sparse_csr = layout("sparse_csc"), layout("sparse_csr")
-# layouts of blocks, which no tensor has, for libraries that compare with them
 sparse_bsc, sparse_bsr = layout("sparse_bsc"), layout("sparse_bsr")
 contiguous_format = legacy_contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")

@@ -5,6 +5,7 @@ A proxy is used in place of a Tensor: an example of a batch, a variable of a pro
 """
 
 from tensorlib._core.base cimport watch
+from tensorlib._core.base.dtypes cimport dtype as DType
 from tensorlib._core.base.locks cimport add_bits
 from tensorlib._core.base.recursion cimport enter, leave
 from tensorlib._core.base.region cimport computes_nothing
@@ -85,7 +86,8 @@ def elements_known(*values):
 
 cdef bint is_read_alone(object value) noexcept:
     """Whether a value is a Tensor whose elements are known, and nothing observes operations."""
-    if watch.watched and (watch.watched & ~watch.OVERRIDES or type(value) is not Tensor):
+    if watch.watched and (watch.watched & ~(watch.OVERRIDES | watch.META)
+                          or type(value) is not Tensor):
         return False
     return isinstance(value, Tensor) and not (computes_nothing() or is_meta(<Tensor>value))
 
@@ -411,7 +413,7 @@ cdef inline bint is_plain(object x) except -1:
     return runs_plain(x) if isinstance(x, Tensor) else x is None or type(x) in PLAIN_TYPES
 
 
-cdef frozenset PLAIN_TYPES = frozenset((int, float, bool, str))
+cdef frozenset PLAIN_TYPES = frozenset((int, float, bool, str, DType))
 cdef object kept_subclass = None
 
 

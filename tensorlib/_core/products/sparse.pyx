@@ -1,6 +1,6 @@
 """Products of a sparse matrix, given by its entries, and dense ones: one pass over the entries.
 
-And the union of the positions of two sparse tensors.
+And which entries of two sparse matrices meet in their product.
 """
 
 from libc.stdint cimport int64_t, uint64_t
@@ -83,61 +83,6 @@ def sampled_product(Tensor left, Tensor right, Tensor rows, Tensor columns):
                            f"shapes {tuple(left.shape)} and {tuple(right.shape)}")
     return made("sampled_product", left, right, rows, columns,
                 new_tensor(left.type, 1, &count), left.dims[0], True)
-
-
-# ---- positions -----------------------------------------------------------------------------------
-
-cdef struct Union:
-    const int64_t* a
-    const int64_t* b
-    int64_t* places_a
-    int64_t* places_b
-    Py_ssize_t n, m, size
-
-
-cdef void merge(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Where each number of two ascending vectors is in their union; its size.
-
-    Without a branch on the order: the place of the larger number is written again later.
-    """
-    cdef Union* of = <Union*>context
-    cdef Py_ssize_t i = 0, j = 0, k = 0
-    cdef int64_t x, y
-    while i < of.n and j < of.m:
-        x, y = of.a[i], of.b[j]
-        of.places_a[i] = of.places_b[j] = k
-        i += x <= y
-        j += y <= x
-        k += 1
-    while i < of.n:
-        of.places_a[i] = k
-        i += 1
-        k += 1
-    while j < of.m:
-        of.places_b[j] = k
-        j += 1
-        k += 1
-    of.size = k
-
-
-def merged_places(Tensor a, Tensor b):
-    """The size of the union of two vectors of ascending int64, and where theirs are in it.
-
-    Raises: RuntimeError for other shapes and dtypes.
-    """
-    cdef Tensor first, second
-    cdef Union job
-    if a.type != INT64 or b.type != INT64 or a.ndim_ != 1 or b.ndim_ != 1:
-        raise RuntimeError("merged_places: takes two vectors of int64, got shapes "
-                           f"{tuple(a.shape)} {a.dtype} and {tuple(b.shape)} {b.dtype}")
-    a, b = packed(a), packed(b)
-    first, second = new_tensor(INT64, 1, &a.numel_), new_tensor(INT64, 1, &b.numel_)
-    job.a, job.n = <const int64_t*>a.data_pointer, a.numel_
-    job.b, job.m = <const int64_t*>b.data_pointer, b.numel_
-    job.places_a, job.places_b = <int64_t*>first.data_pointer, <int64_t*>second.data_pointer
-    job.size = 0
-    run_once(merge, &job, first.data_pointer, job.n + job.m < 16384)
-    return job.size, first, second
 
 
 # ---- products of two sparse matrices -------------------------------------------------------------

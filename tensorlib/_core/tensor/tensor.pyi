@@ -1497,19 +1497,28 @@ class Tensor:
     ) -> Tensor:
         """The tensor as another dtype: `to(dtype)`, `to(other)`, `to("cpu")`, `to("meta")`,
         `to("cpu", dtype)`."""
-    def to_dense(self, dtype: _DType | None = None) -> Tensor:
+    def to_dense(self, dtype: _DType | None = None, *, masked_grad: Any = None) -> Tensor:
         """The tensor itself, as it is dense; in `dtype` if that is given."""
     def to_device(self, device: _Device, *, stream: Any = None) -> Tensor:
         """The tensor on a device, in the words of the array API standard: as `x.to(device)`."""
     def to_numpy(self) -> ndarray[Any, Any]:
         """`x.numpy()`, under the name that pandas gave it and that plotting libraries look for."""
-    def to_sparse(self, sparse_dim: Any = None, *, layout: Format | None = None) -> Tensor:
+    def to_sparse(
+        self, sparse_dim: Any = None, *, layout: Format | None = None, blocksize: Any = None,
+        dense_dim: Any = None
+    ) -> Tensor:
         """The tensor without its zeros, as a sparse one: docs/sparse.md."""
+    def to_sparse_bsc(self, blocksize: Any, dense_dim: Any = None) -> Tensor:
+        """The matrix without blocks of zeros, as a sparse one, whose blocks lie in order of
+        columns."""
+    def to_sparse_bsr(self, blocksize: Any, dense_dim: Any = None) -> Tensor:
+        """The matrix without blocks of zeros, as a sparse one, whose blocks lie in order of
+        rows."""
     def to_sparse_coo(self) -> Tensor:
         """The tensor without its zeros, as a sparse one: as `to_sparse()`."""
-    def to_sparse_csc(self) -> Tensor:
+    def to_sparse_csc(self, dense_dim: Any = None) -> Tensor:
         """The matrix without its zeros, as a sparse one, whose entries lie in order of columns."""
-    def to_sparse_csr(self) -> Tensor:
+    def to_sparse_csr(self, dense_dim: Any = None) -> Tensor:
         """The matrix without its zeros, as a sparse one, whose entries lie in order of rows."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; a number for a 0-d tensor."""

@@ -74,6 +74,9 @@ class Pickler(pickle._Pickler):  # type: ignore[name-defined,misc]
         if kind is tl.layout:
             return Name("torch.serialization", "_get_layout"), (f"torch.{value.name}",)
         if isinstance(value, Tensor) and value.layout is not tl.strided:
+            if isinstance(value, nn.Parameter):
+                return Name("torch._utils", "_rebuild_parameter"), (
+                    value.detach(), value.requires_grad, OrderedDict())
             rebuild = Name("torch._utils", "_rebuild_sparse_tensor")
             return rebuild, (value.layout, sparse_parts(value))
         if kind is Tensor or not isinstance(value, Tensor) or (
@@ -134,8 +137,8 @@ def sparse_parts(x: Any) -> tuple[Any, ...]:
     """What PyTorch rebuilds a sparse tensor from."""
     if x.layout is tl.sparse_coo:
         return x._indices(), x._values().detach(), x.size(), x.is_coalesced()
-    bounds = (x.crow_indices(), x.col_indices()) if x.layout is tl.sparse_csr else (
-        x.ccol_indices(), x.row_indices())
+    bounds = (x.crow_indices(), x.col_indices()) if x.layout in (
+        tl.sparse_csr, tl.sparse_bsr) else (x.ccol_indices(), x.row_indices())
     return (*bounds, x.values().detach(), x.size())
 
 

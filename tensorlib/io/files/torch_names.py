@@ -94,8 +94,8 @@ def typed_tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_gra
 
 def sparse(layout: Any, data: Any) -> Any:
     """A sparse tensor of its parts, which are checked."""
-    known = {tl.sparse_coo: tl.sparse_coo_tensor, tl.sparse_csr: tl.sparse_csr_tensor,
-             tl.sparse_csc: tl.sparse_csc_tensor}
+    known = {x: getattr(tl, f"{x.name}_tensor") for x in (
+        tl.sparse_coo, tl.sparse_csr, tl.sparse_csc, tl.sparse_bsr, tl.sparse_bsc)}
     if layout not in known or type(data) is not tuple or len(data) not in (3, 4):
         raise LoadError(f"a sparse tensor of layout {layout}"[:200])
     check_elements("a sparse tensor")
