@@ -4,7 +4,7 @@ from typing import Any
 
 from tensorlib import Tensor, cat
 from tensorlib._core.products.sparse import meetings
-from tensorlib.ops.late import operations
+from tensorlib.ops.lazy import operations
 from tensorlib.ops.products.sparse import sampled_product, sparse_product
 from tensorlib.sparse.compressed import CompressedTensor, on_entries
 from tensorlib.sparse.dispatch import does, refuse
