@@ -34,16 +34,36 @@ class Constraint:
 
 
 class _Dependent(Constraint):
-    """A set that depends on other values."""
+    """A set that depends on other values.
 
-    def __init__(self, *, is_discrete=False, event_dim=0):
-        self.is_discrete, self.event_dim = is_discrete, event_dim
+    is_discrete and event_dim are NotImplemented where they depend on these too; then asking for
+    them raises NotImplementedError.
+    """
+
+    def __init__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
+        self._is_discrete, self._event_dim = is_discrete, event_dim
 
     def __call__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
         """A set that depends on other values, of which this much is known."""
         return _Dependent(
-            is_discrete=self.is_discrete if is_discrete is NotImplemented else is_discrete,
-            event_dim=self.event_dim if event_dim is NotImplemented else event_dim)
+            is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
+            event_dim=self._event_dim if event_dim is NotImplemented else event_dim)
+
+    @property
+    def is_discrete(self):
+        return self._known("is_discrete", self._is_discrete)
+
+    @property
+    def event_dim(self):
+        return self._known("event_dim", self._event_dim)
+
+    def _known(self, name, value):
+        if value is NotImplemented:
+            raise NotImplementedError(f"{name} of a dependent constraint is not known of the class")
+        return value
+
+    def __repr__(self):
+        return "Dependent()" if type(self) is _Dependent else "DependentProperty()"
 
     def check(self, value):
         raise ValueError("Cannot determine validity of dependent constraint")
@@ -57,13 +77,13 @@ def is_dependent(constraint):
 class dependent_property(property, _Dependent):
     """A property that gives a constraint; of a class it is a dependent one."""
 
-    def __init__(self, function=None, *, is_discrete=False, event_dim=0):
+    def __init__(self, function=None, *, is_discrete=NotImplemented, event_dim=NotImplemented):
         property.__init__(self, function)
-        self.is_discrete, self.event_dim = is_discrete, event_dim
+        _Dependent.__init__(self, is_discrete=is_discrete, event_dim=event_dim)
 
     def __call__(self, function):
         return dependent_property(
-            function, is_discrete=self.is_discrete, event_dim=self.event_dim)
+            function, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
 class independent(Constraint):

@@ -158,7 +158,7 @@ class Binomial(Counted):
                        "probs": constraints.unit_interval, "logits": constraints.real}
     has_enumerate_support = True
 
-    @constraints.dependent_property(is_discrete=True)
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self):
         return constraints.integer_interval(0, self.total_count)
 
@@ -294,7 +294,7 @@ class Categorical(WithProbability, Distribution):
     def _num_events(self):
         return self._param.shape[-1]
 
-    @constraints.dependent_property(is_discrete=True)
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self):
         return constraints.integer_interval(0, self._num_events - 1)
 

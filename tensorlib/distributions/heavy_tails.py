@@ -72,7 +72,7 @@ class Pareto(Distribution):
         self.scale, self.alpha = broadcast_all(scale, alpha)
         super().__init__(self.scale.shape, validate_args=validate_args)
 
-    @constraints.dependent_property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self):
         return constraints.greater_than_eq(self.scale)
 
@@ -125,7 +125,7 @@ class GeneralizedPareto(Distribution):
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
-    @constraints.dependent_property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self):
         end = self.loc - self.scale / self.concentration
         return constraints.interval(self.loc, end.where(self.concentration < 0, math.inf))

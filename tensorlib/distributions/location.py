@@ -223,9 +223,10 @@ class Uniform(Distribution):
         if self._validate_args and not (self.low < self.high).all():
             raise ValueError("Uniform is not defined when low>= high")
 
-    arg_constraints = {"low": constraints.dependent, "high": constraints.dependent}
+    arg_constraints = dict.fromkeys(
+        ("low", "high"), constraints.dependent(is_discrete=False, event_dim=0))
 
-    @constraints.dependent_property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self):
         return constraints.interval(self.low, self.high)
 

@@ -51,6 +51,11 @@ class ExpTransform(ParameterFree):
         return x
 
 
+def broadcast_with(shape, *parameters):
+    """The shape of values together with that of parameters, which may be numbers."""
+    return tl.broadcast_shapes(shape, *(getattr(x, "shape", ()) for x in parameters))
+
+
 class PowerTransform(Transform):
     """y = x**exponent"""
 
@@ -82,6 +87,11 @@ class PowerTransform(Transform):
 
     def log_abs_det_jacobian(self, x, y):
         return (self.exponent * y / x).abs().log()
+
+    def forward_shape(self, shape):
+        return broadcast_with(shape, self.exponent)
+
+    inverse_shape = forward_shape
 
 
 class SigmoidTransform(ParameterFree):
@@ -191,6 +201,11 @@ class AffineTransform(Transform):
         scale = self.scale
         size = scale.abs().log() if isinstance(scale, tl.Tensor) else math.log(abs(scale))
         return sum_rightmost(size + tl.zeros_like(x), self._event_dim)
+
+    def forward_shape(self, shape):
+        return broadcast_with(shape, self.loc, self.scale)
+
+    inverse_shape = forward_shape
 
 
 class SoftmaxTransform(ParameterFree):

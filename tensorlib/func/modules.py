@@ -27,6 +27,7 @@ def functional_call(
     """What a module gives with these tensors in the place of its parameters and buffers.
 
     They are given by dotted name, in one dict or several, and the module is afterwards as it was.
+    Where the module sets such an attribute anew, one dict has the new tensor afterwards.
     What the module has under two names is replaced in both places, unless `tie_weights` is False.
     If not `strict`, names that are not given stay as they are, and those of other tensors of the
     module, or of nothing yet, are replaced as well.
@@ -47,7 +48,9 @@ def functional_call(
 
 
 def joined(dicts: Any) -> dict[str, Tensor]:
-    """The tensors of one dict or several."""
+    """The tensors of one dict, which is given back, or of several."""
+    if isinstance(dicts, dict):
+        return dicts
     if isinstance(dicts, Mapping):
         dicts = [dicts]
     if not isinstance(dicts, Sequence) or not all(isinstance(each, Mapping) for each in dicts):
@@ -66,15 +69,16 @@ def joined(dicts: Any) -> dict[str, Tensor]:
 def replaced(module: Any, tensors: dict[str, Tensor], tie_weights: bool,
              strict: bool) -> Iterator[None]:
     """Within it a module has these tensors."""
-    places = members(module)
-    if strict:
-        missing, unexpected = sorted(set(places) - set(tensors)), sorted(set(tensors) - set(places))
-        if missing or unexpected:
-            raise RuntimeError(f"functional_call: missing key(s): {missing}, unexpected key(s): "
-                               f"{unexpected}")
+    require_module("functional_call", module)
+    places = members(module) if tie_weights or strict else {}
     new = {name: value for name, value in tensors.items() if name in places}
     if tie_weights:
         new = tied(places, new)
+    if strict:
+        missing, unexpected = sorted(set(places) - set(new)), sorted(set(tensors) - set(places))
+        if missing or unexpected:
+            raise RuntimeError(f"functional_call: missing key(s): {missing}, unexpected key(s): "
+                               f"{unexpected}")
     for name in [name for name in tensors if name not in places]:
         places[name], new[name] = place_of(module, name), tensors[name]
     old = {name: places[name][0].get(places[name][1], ABSENT) for name in new}
@@ -86,6 +90,8 @@ def replaced(module: Any, tensors: dict[str, Tensor], tie_weights: bool,
     finally:
         for name, value in old.items():
             table, own = places[name]
+            if name in tensors and table.get(own, tensors[name]) is not tensors[name]:
+                tensors[name] = table[own]
             if value is ABSENT:
                 del table[own]
             else:
@@ -117,7 +123,6 @@ def require_module(name: str, module: Any) -> None:
 
 def members(module: Any) -> dict[str, tuple[dict[str, Any], str]]:
     """Where each parameter and buffer of a module is: in which dict, under which name."""
-    require_module("functional_call", module)
     return {
         f"{start}.{own}" if start else own: (getattr(each, kind), own)
         for start, each in module.named_modules(remove_duplicate=False)

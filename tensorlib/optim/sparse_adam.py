@@ -1,4 +1,4 @@
-"""SparseAdam: Adam on the rows that a sparse gradient has."""
+"""SparseAdam: Adam on the rows, or elements, that a sparse gradient has."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,8 @@ from tensorlib.optim.optimizer import Optimizer, ParamsT, check_options
 class SparseAdam(Optimizer):
     """Adam that changes the rows of a parameter, and of its averages, which its gradient has.
 
-    The averages of other rows stay as they are, so this is not Adam with zeros in the other rows.
+    With positions of several dims these are elements, or what the last dims hold at each. The
+    averages of other rows stay as they are, so this is not Adam with zeros in the other rows.
     Raises: ValueError for rates that are out of range; `step` RuntimeError for dense gradients.
 
     >>> table = tensorlib.nn.Embedding(4, 2, sparse=True)
@@ -50,21 +51,18 @@ class SparseAdam(Optimizer):
         return loss
 
     def _step_of_rows(self, group, p, g):
-        if g.sparse_dim() != 1:
-            raise RuntimeError("SparseAdam: takes gradients of rows, whose positions have one dim, "
-                               f"got {g.sparse_dim()}")
         state = self.state[p]
         if not state:
             state.update(step=0, exp_avg=zeros_like(p), exp_avg_sq=zeros_like(p))
         step = state["step"] = int(state["step"]) + 1    # a tensor, where a state was loaded
-        rows, values = g.indices()[0], -g.values() if group["maximize"] else g.values()
+        places, values = tuple(g.indices()), -g.values() if group["maximize"] else g.values()
         beta1, beta2 = group["betas"]
         averages = []
         for name, beta, new in (("exp_avg", beta1, values),
                                 ("exp_avg_sq", beta2, values * values)):
-            old = state[name].index_select(0, rows)
+            old = state[name][places]
             averages.append(old + (new - old) * (1 - beta))
-            state[name][rows] = averages[-1]   # index_copy_ copies the table
+            state[name][places] = averages[-1]   # index_copy_ copies the table
         mean, square = averages
         size = float(group["lr"]) * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
-        p[rows] = p.index_select(0, rows) - mean / (square.sqrt() + group["eps"]) * size
+        p[places] = p[places] - mean / (square.sqrt() + group["eps"]) * size

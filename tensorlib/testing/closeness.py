@@ -33,13 +33,15 @@ def assert_close(
     unless `equal_nan`.
 
     Tensors, NumPy arrays and numbers may be mixed; a sequence of numbers may stand for an array.
-    Sequences and mappings are compared item by item. Only what carries a dtype has it checked, and
+    Sequences and mappings are compared item by item, and None equals itself. Of tensors on `meta`
+    all but the elements is compared. Only what carries a dtype has it checked, and
     only Tensors their device, layout (sparse ones are compared as dense ones) and strides.
     allow_subclasses: whether two leaves may have types of which one is a subclass of the other.
     `msg` replaces the message, or is called with it and returns another.
 
     Raises: AssertionError for a difference, ValueError where only one of rtol and atol is given or
-    a container holds itself, TypeError for what is none of the above.
+    a container holds itself, TypeError for what is none of the above and for types that differ
+    unless `allow_subclasses`.
 
     >>> import tensorlib
     >>> assert_close(tensorlib.tensor([1.0, 2.0]), [1.0, 2.0 + 1e-7])
@@ -123,8 +125,12 @@ def _compare(actual, expected, options, path):
 
 def _compare_leaves(actual, expected, options, path):
     """What differs between two values that are not containers, as text, or None."""
+    if actual is None or expected is None:
+        return None if actual is expected else _at(
+            path, f"None mismatch: {actual} is not {expected}")
     if not options.allow_subclasses and type(actual) is not type(expected):
-        return _at(path, f"The types do not match: {type(actual)} != {type(expected)}")
+        raise TypeError(f"assert_close: the types do not match: {type(actual)} != "
+                        f"{type(expected)}{f' at {path}' if path else ''}")
     if isinstance(actual, tl.Tensor) and isinstance(expected, tl.Tensor):
         for name in options.checked:
             one, other = (_of_tensor(x, name) for x in (actual, expected))
@@ -137,6 +143,8 @@ def _compare_leaves(actual, expected, options, path):
     if options.check_dtype and None not in (actual_dtype, expected_dtype):
         if actual_dtype != expected_dtype:
             return _at(path, _unlike("dtype", actual_dtype, expected_dtype))
+    if isinstance(actual_values, tl.Tensor) or isinstance(expected_values, tl.Tensor):
+        return None                  # one of them is on meta: there are no elements to compare
     given = options.given or _widest(
         actual_dtype or actual_values.dtype, expected_dtype or expected_values.dtype)
     return _compare_values(actual_values, expected_values, **given, equal_nan=options.equal_nan,
@@ -195,13 +203,19 @@ def _greatest(difference, close, allowed):
 
 
 def _values(value, path):
-    """A NumPy array of the values of a leaf, and its dtype's name, or None where it has none."""
+    """A NumPy array of the values of a leaf, and its dtype's name, or None where it has none.
+
+    A tensor on `meta` stands for itself.
+    """
     if isinstance(value, tl.Tensor):
         name = dtype_name(value.dtype)
         value = value.to_dense().detach()
         if name == "bfloat16":  # NumPy has no such dtype; every bfloat16 is a float32
             value = value.to(tl.float32)
-        return value.numpy(), name
+        try:
+            return value.numpy(), name
+        except tl.NoData:
+            return value, name
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value), dtype_name(value.dtype)
     if isinstance(value, Number):

@@ -1,6 +1,7 @@
 """Random tensors for tests, of any dtype and within bounds."""
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -68,7 +69,10 @@ def bounds(dtype: tl.dtype, low: float | None, high: float | None) -> tuple[floa
     low, high = default[0] if low is None else low, default[1] if high is None else high
     if math.isnan(low) or math.isnan(high):
         raise ValueError(f"make_tensor: low and high must be numbers, got {low} and {high}")
-    if low > high or low == high and not has_gradients(dtype):
+    if low == high and has_gradients(dtype):
+        warnings.warn(f"make_tensor: low == high ({low}) for floating or complex dtypes is "
+                      "deprecated", FutureWarning, stacklevel=3)
+    elif low >= high:
         raise ValueError(f"make_tensor: low must be less than high, got {low} and {high}")
     if high < least or low >= most:
         raise ValueError(f"make_tensor: {dtype} has numbers in [{least}, {most}), got bounds {low} "

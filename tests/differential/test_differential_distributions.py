@@ -448,3 +448,34 @@ def test_transforms_to_constraints():
                 assert constraint.check(y).all()
                 found.append(y.numpy())
             np.testing.assert_allclose(*found, rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (4, 5), (2, 4, 5)])
+@pytest.mark.parametrize("kind", ["loc", "scale", "exponent"])
+def test_parameters_of_transforms_widen_distributions(kind, shape):
+    found = []
+    for lib in (tl, torch):
+        d, wide = lib.distributions, lib.ones(4, 5)
+        transform = (d.PowerTransform(wide) if kind == "exponent" else
+                     d.AffineTransform(**{"loc": 0.0, "scale": 1.0, kind: wide}))
+        made = d.TransformedDistribution(d.HalfNormal(lib.ones(shape)), [transform])
+        found.append([tuple(x) for x in (
+            made.batch_shape, made.sample((3,)).shape, transform.forward_shape(lib.Size(shape)),
+            transform.inverse_shape(lib.Size(shape)), made.expand((3, 2, 4, 5)).sample().shape)])
+    assert found[0] == found[1]
+
+
+def test_what_classes_know_of_their_values():
+    def known(lib, name):
+        facts = []
+        for fact in ("is_discrete", "event_dim"):
+            try:
+                facts.append(getattr(getattr(lib.distributions, name).support, fact))
+            except NotImplementedError:
+                facts.append("depends")
+        return facts
+    names = [name for name, value in vars(torch.distributions).items()
+             if isinstance(value, type) and issubclass(value, torch.distributions.Distribution)
+             and name not in ("Distribution", "ExponentialFamily")]
+    assert {n: known(tl, n) for n in names} == {n: known(torch, n) for n in names}
+    assert known(tl, "Independent") == ["depends", "depends"]

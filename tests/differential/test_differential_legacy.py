@@ -51,6 +51,7 @@ def test_which_orders_of_elements_a_tensor_has(shape):
     found = []
     for library in (tl, torch):
         x, formats = library.ones(shape), (library.channels_last, library.channels_last_3d)
+        assert x.is_contiguous(memory_format=library.preserve_format)
         for change in (lambda x, f: x, lambda x, f: x.to(memory_format=f),
                        lambda x, f: x.contiguous(memory_format=f).clone(),
                        lambda x, f: x.to(memory_format=f) * 2, lambda x, f: x.transpose(0, 1)):

@@ -4,6 +4,7 @@ Most of it are edges: tensors without dims or elements, indices of other dtypes,
 fit. `peer.py` excuses what differs on purpose.
 """
 
+import numpy as np
 import pytest
 from peer import disagreement, excused, run
 
@@ -183,3 +184,19 @@ def test_a_new_dim_has_the_stride_of_a_whole_dim(key):
         ours, theirs = (make(L) for L in (tl, torch))
         if 0 not in key or 0 not in theirs.shape:
             assert ours[key].stride() == theirs[key].stride()
+
+
+@pytest.mark.parametrize("data", [
+    lambda lib: [[1, 2, 3], np.ones(3, "f4")], lambda lib: [np.ones(3, "f4"), (1, 2, 3)],
+    lambda lib: [[[1, 2]], np.ones((1, 2), "i2")], lambda lib: [np.ones((1, 2), "i2"), [[1, 2]]],
+    lambda lib: [[[1.0, 2.0]], [np.ones(2)]], lambda lib: [[np.ones(2)], [[1.0, 2.0]]],
+    lambda lib: [[1, 2], lib.tensor([3.0, 4.0])], lambda lib: [[1.0], lib.tensor([3.0])],
+    lambda lib: [[1, 2], range(2), np.ones(2)],
+    lambda lib: [[1, 2, 3], np.ones(2)], lambda lib: [np.ones(2), [1, 2, 3]],
+    lambda lib: [[[1, 2]], np.ones((1, 3))], lambda lib: [[[1, 2]], np.ones(2)],
+    lambda lib: [[1.0], np.array(1.0)], lambda lib: [np.ones(3), 1.0],
+])
+@pytest.mark.filterwarnings("ignore:Creating a tensor from a list of numpy")
+def test_arrays_beside_sequences(data):
+    mine, theirs = (run(lambda lib: lib.tensor(data(lib)), lib) for lib in (tl, torch))
+    assert not disagreement(mine, theirs), (mine, theirs)

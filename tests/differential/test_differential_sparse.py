@@ -60,3 +60,16 @@ def test_steps_on_sparse_gradients(name, options):
             optimizer.step()
         found.append(layer.weight.detach().numpy())
     np.testing.assert_allclose(*found, rtol=1e-10)
+
+
+@pytest.mark.parametrize("sparse_dim", [1, 2])
+def test_steps_on_gradients_of_elements(sparse_dim):
+    found = []
+    for t in (tl, torch):
+        p = t.nn.Parameter(t.tensor(TABLE))
+        optimizer = t.optim.SparseAdam([p], lr=0.1, maximize=True)
+        for step in range(3):
+            p.grad = ((p.detach() + step) * (p.detach() > step / 9)).to_sparse(sparse_dim)
+            optimizer.step()
+        found.append(p.detach().numpy())
+    np.testing.assert_allclose(*found, rtol=1e-10)

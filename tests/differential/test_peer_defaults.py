@@ -12,8 +12,6 @@ REASONS = {
     ("save", "_use_new_zipfile_serialization"): "nothing is pickled",
     ("meshgrid", "indexing"): "PyTorch warns that it takes 'ij' until it is given",
     ("nn.functional.affine_grid", "align_corners"): "PyTorch warns that it takes False",
-    **{("distributions.constraints.dependent_property.__init__", name): "it asks for both or none"
-       for name in ("is_discrete", "event_dim")},
 }
 
 

@@ -312,6 +312,36 @@ def test_functional_call_replaces_other_tensors_of_a_module_too():
     assert model.scale.tolist() == [1, 1] and model.bias is None and not hasattr(model, "shift")
 
 
+def test_functional_call_gives_what_the_module_sets():
+    model = nn.Linear(2, 2)
+    model.register_buffer("calls", tl.zeros(2))
+
+    def count(module, args):
+        module.calls = module.calls + args[0]
+    model.register_forward_pre_hook(count)
+    state = {"calls": tl.ones(2), "bias": tl.zeros(2)}
+    given = dict(state)
+    functional_call(model, state, tl.tensor([2.0, 3.0]))
+    assert state["calls"].tolist() == [3.0, 4.0] and given["calls"].tolist() == [1.0, 1.0]
+    assert state["bias"] is given["bias"] and model.calls.tolist() == [0.0, 0.0]
+
+
+def test_functional_call_of_a_module_within_itself_and_of_all_tied_names():
+    model = nn.Sequential(nn.Linear(1, 1), nn.Identity())
+    model[1].whole = model
+    found = functional_call(model, {"1.whole.0.weight": tl.tensor([[2.0]]), "0.bias": tl.ones(1)},
+                            tl.ones(1), tie_weights=False)
+    assert found.tolist() == [3.0]
+    pair = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False))
+    pair[1].weight = pair[0].weight
+    state = {"0.weight": tl.tensor([[2.0]])}
+    assert functional_call(pair, state, tl.ones(1), strict=True).tolist() == [4.0]
+    with pytest.raises(RuntimeError, match=r"missing key\(s\): \['1.weight'\]"):
+        functional_call(pair, state, tl.ones(1), tie_weights=False, strict=True)
+    with pytest.warns(FutureWarning, match="call func.functional_call"):
+        assert nn.utils.stateless.functional_call(pair, state, tl.ones(1)).tolist() == [4.0]
+
+
 @pytest.mark.parametrize("act, error, text", [
     (lambda m: functional_call(m, {"weight": m.weight}, strict=True), RuntimeError,
      r"missing key\(s\): \['bias'\]"),

@@ -105,7 +105,9 @@ class TestAssertClose:
 
     @pytest.mark.parametrize("options, actual, expected, says", [
         ({"check_stride": True}, tl.ones(2, 3), tl.ones(3, 2).T, "'stride()' do not match: (3, 1)"),
-        ({"allow_subclasses": False}, tl.ones(2), [1.0, 1.0], "types do not match"),
+        ({}, tl.ones(2, device="meta"), tl.ones(3, device="meta"), "'shape' do not match"),
+        ({}, None, tl.ones(2), "None mismatch: None is not tensor([1., 1.])"),
+        ({}, [1.0], [None], "None mismatch: 1.0 is not None"),
         ({}, tl.eye(2).to_sparse(), tl.eye(2), "attribute 'layout' do not match"),
         ({}, tl.ones(2, device="meta"), tl.ones(2), "attribute 'device' do not match")])
     def test_what_else_of_tensors_is_compared(self, options, actual, expected, says):
@@ -117,6 +119,10 @@ class TestAssertClose:
         assert_close(tl.eye(2).to_sparse(), tl.eye(2), check_layout=False)
         assert_close(tl.ones(2, 1, 3), tl.ones(3, 1, 2).T.contiguous(), check_stride=True)
         assert_close(tl.ones(2, 3), tl.ones(3, 2).T)
+        assert_close([None, tl.ones(2, device="meta")], [None, tl.zeros(2, device="meta")])
+        assert_close(tl.ones(2), [1.0, 1.0])
+        with pytest.raises(TypeError, match="types do not match"):
+            assert_close(tl.ones(2), [1.0, 1.0], allow_subclasses=False)
 
     def test_messages_can_be_replaced(self):
         with pytest.raises(AssertionError, match="^mine$"):
@@ -124,7 +130,7 @@ class TestAssertClose:
         with pytest.raises(AssertionError, match="^step 3: Scalars"):
             assert_close(1, 2, msg=lambda text: f"step 3: {text}")
 
-    @pytest.mark.parametrize("value", ["text", object(), None, ["a"]])
+    @pytest.mark.parametrize("value", ["text", object(), ["a"]])
     def test_what_it_does_not_take(self, value):
         with pytest.raises(TypeError, match="assert_close: got"):
             assert_close(value, value)
@@ -354,6 +360,8 @@ def test_made_tensors_are_within_bounds(dtype):
 def test_made_tensors_refuse_other_bounds(given):
     with pytest.raises(ValueError, match="make_tensor"):
         tl.testing.make_tensor(3, **given)
+    with pytest.warns(FutureWarning, match="low == high"):
+        assert tl.testing.make_tensor(2, dtype=tl.float32, low=3, high=3).tolist() == [3, 3]
 
 
 # ---- fast mode -----------------------------------------------------------------------------------

@@ -48,6 +48,10 @@ cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object sequence)
 
 
+class BesideArray(TypeError):
+    """A sequence follows an array, so that the array has to be opened."""
+
+
 # The result of the first walk over a nested sequence.
 cdef struct Survey:
     int ndim
@@ -83,6 +87,14 @@ cdef inline bint is_block(object value):
     if isinstance(value, cnp.ndarray):
         return cnp.PyArray_NDIM(value) > 0
     return is_tensor_like(value) and value.ndim > 0 and value.numel() != 1
+
+
+cdef object opened(object data):
+    """Nested sequences in which lists stand for the array that is among the first elements."""
+    cdef list rows = list(data)
+    if rows and (is_sequence(rows[0]) or is_block(rows[0])):
+        rows[0] = opened(rows[0])
+    return rows
 
 
 cdef Tensor block_tensor(object block):
@@ -150,12 +162,15 @@ cdef int leaf_dtype(object leaf, Survey* survey) except -1:
 cdef object frozen(object data, int level, const Survey* survey):
     """A sequence and those nested in it as tuples, except for rows in lists.
 
+    Arrays and tensors beside sequences are opened: their rows or elements stand in their place.
     Raises TypeError or ValueError unless they have the shape of the first elements.
     """
     cdef Py_ssize_t n = survey.dims[level]
     if not is_sequence(data):
-        raise TypeError(
-            f"tensor: expected sequence of length {n} at dim {level} (got {type(data).__name__})")
+        if not getattr(data, "ndim", 0):
+            raise TypeError(f"tensor: expected sequence of length {n} at dim {level} "
+                            f"(got {type(data).__name__})")
+        data = list(data)
     if len(data) != n:
         raise ValueError(
             f"tensor: expected sequence of length {n} at dim {level} (got {len(data)})")
@@ -231,7 +246,7 @@ cdef int look_block(object block, Survey* survey) except -1:
             meet(survey, id)
             return 0
     if not is_block(block):
-        raise TypeError(
+        raise (BesideArray if is_sequence(block) else TypeError)(
             f"tensor: expected an array at dim {survey.depth}, like the first element, "
             f"got {type(block).__name__}")
     shape = block.shape
@@ -293,7 +308,10 @@ cdef object from_sequence(object data, int id):
     cdef int stored
     first_shape(data, &survey)
     data = frozen(data, 0, &survey)
-    look(data, 0, &survey)
+    try:
+        look(data, 0, &survey)
+    except BesideArray:
+        return from_sequence(opened(data), id)
     if id < 0:
         id = default_float() if survey.dtype < 0 else survey.dtype
     if survey.batched or survey.linked and differentiating():

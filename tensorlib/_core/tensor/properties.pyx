@@ -27,7 +27,9 @@ from os.path import exists
 
 from tensorlib._core.base.device import CPU, META
 from tensorlib._core.base.error_names import type_name
-from tensorlib._core.base.formats import RANKS, contiguous_format, strided
+from tensorlib._core.base.formats import (
+    RANKS, contiguous_format, preserve_format, strided,
+)
 from tensorlib._core.tensor.tensor import attach
 
 ctypedef void (*destructor)(PyObject*) noexcept
@@ -107,7 +109,7 @@ def is_contiguous(Tensor self, memory_format=None):
     """
     cdef Py_ssize_t span = 1
     cdef int d, i
-    if memory_format is None or memory_format is contiguous_format:
+    if memory_format is None or memory_format in (contiguous_format, preserve_format):
         return self.packed
     if memory_format not in RANKS:
         raise RuntimeError("is_contiguous: memory_format must be contiguous_format, channels_last "

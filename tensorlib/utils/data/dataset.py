@@ -217,7 +217,7 @@ class StackDataset(Dataset[Any]):
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Datasets one after the other. Raises: ValueError for none, TypeError for an iterable one.
+    """Datasets one after the other. Raises: AssertionError for none and for an iterable one.
 
     >>> both = tensorlib.utils.data.ConcatDataset(["ab", "cde"])
     >>> len(both), both[1], both[-1]
@@ -230,11 +230,11 @@ class ConcatDataset(Dataset[T_co]):
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
-            raise ValueError("ConcatDataset: expected at least one dataset")
+            raise AssertionError("ConcatDataset: expected at least one dataset")
         for dataset in self.datasets:
             if isinstance(dataset, IterableDataset):
-                raise TypeError("ConcatDataset: an IterableDataset has no positions; use "
-                                "ChainDataset")
+                raise AssertionError("ConcatDataset: an IterableDataset has no positions; use "
+                                     "ChainDataset")
         self.cumulative_sizes = self.cumsum(self.datasets)
 
     @staticmethod
@@ -279,7 +279,7 @@ class ConcatDataset(Dataset[T_co]):
 class ChainDataset(IterableDataset[Any]):
     """Iterable datasets one after the other, each begun when the one before has ended.
 
-    Raises: TypeError, when it is iterated over or asked for its length, for another kind.
+    Raises: AssertionError, when it is iterated over or asked for its length, for another kind.
 
     >>> class Letters(tensorlib.utils.data.IterableDataset):
     ...     def __iter__(self):
@@ -301,8 +301,8 @@ class ChainDataset(IterableDataset[Any]):
     def _checked(self) -> Iterator[Any]:
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
-                raise TypeError("ChainDataset: expected IterableDatasets, got "
-                                f"{type(dataset).__name__}")
+                raise AssertionError("ChainDataset: expected IterableDatasets, got "
+                                     f"{type(dataset).__name__}")
             yield dataset
 
 
