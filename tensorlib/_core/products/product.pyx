@@ -238,7 +238,7 @@ cdef Tensor product_in(str name, Tensor a, Tensor b, int wanted):
     cdef Py_ssize_t m, k, n
     cdef int ndim, batch_ndim, dtype = compute_dtype(a.type)
     cdef Tensor x, y, out
-    if unsteady:            # copies release the GIL; what is read of the tensors holds until the end
+    if unsteady:           # copies release the GIL; what is read of the tensors holds until the end
         a, b = alias(a), alias(b)
     if a.ndim_ == 0 or b.ndim_ == 0:
         raise RuntimeError(f"{name}: both tensors need at least 1 dim, got shapes {shapes(a, b)}")
