@@ -85,11 +85,14 @@ unseen = [name for name in written if examples.has_example(entries[name])]
 assert not unseen, f"the docstrings of these have examples: {unseen}"
 rest = [name for name, entry in entries.items() if name not in written and not entry.alias_of
         and not examples.has_example(entry)]
+lacking = []
 for name in [*written, *rest]:
     try:
-        assert examples.example(entries[name]), f"no example of {name}"
+        if not examples.example(entries[name]):
+            lacking.append(name)
     except ImportError:             # a package that the extra `docs` has
         assert name in written
+assert not lacking, f"no example of {lacking}: add one to its docstring or to tools/site/sessions"
 """
 
 
