@@ -9,7 +9,7 @@ from tensorlib.autograd.modes import set_grad_enabled
 from tensorlib.autograd.tangent import tangent_of
 
 
-class Path:
+class LinearizedGraph:
     """The part of a graph through which outputs depend on inputs, as a linear map of tangents.
 
     It goes from `starts`, each a node and the number of one of its outputs, to the tensors

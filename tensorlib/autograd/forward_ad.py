@@ -19,7 +19,7 @@ from tensorlib._core.interpreters.capture import NOTHING, capture
 from tensorlib._core.sweep.python_nodes import linked_alias
 from tensorlib._core.sweep import graph_reader
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.autograd.forward import Path
+from tensorlib.autograd.forward import LinearizedGraph
 
 # Links a dual tensor to its primal.
 DUAL = Op("dual", "A primal with its tangent.", ("primal",), linearity="linear")
@@ -57,7 +57,7 @@ class DualLevel:
             return UnpackedDualTensor(tensor, None)
         linked = self.linked or graph_reader.leads_outside(
             [graph_reader.gradient_place(tensor)[0]], self.nodes, self.since)
-        path = Path([(node, 0) for node in self.nodes], [tensor], self.since)
+        path = LinearizedGraph([(node, 0) for node in self.nodes], [tensor], self.since)
         (tangent,) = path.push(self.tangents, linked or any(t.requires_grad for t in self.tangents))
         return UnpackedDualTensor(tensor if linked else tensor.detach(), tangent)
 

@@ -207,7 +207,7 @@ class Function:
         if kwargs or cls._sets_up():
             args = in_order(cls, args, kwargs)
         if Batched in map(type, args):
-            return function_vmap.apply_to_batch(cls, args, OfBatch)
+            return function_vmap.apply_to_batch(cls, args, BatchedFunction)
         done = offered_as("function", cls, args)
         if done is not NotImplemented:
             return done
@@ -412,7 +412,7 @@ class InplaceFunction(Function):
         self.inplace = inplace
 
 
-class OfBatch(Function):
+class BatchedFunction(Function):
     """A Function on all examples of a batch: `vmap` of its forward, its backward and its jvp."""
 
     generate_vmap_rule = True            # for enclosing batches

@@ -78,10 +78,10 @@ def retain_grad(self):
     if not self.is_leaf:
         tell("hooked", "retain_grad", self, None, None)
         own_node(self)
-        add_retaining_hook(self, Keep(self))
+        add_retaining_hook(self, RetainGradHook(self))
 
 
-class Keep:
+class RetainGradHook:
     """The hook of `retain_grad`. It holds its tensor weakly, since that holds the node."""
 
     def __init__(self, x):

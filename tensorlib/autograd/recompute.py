@@ -22,7 +22,7 @@ class CheckpointError(RuntimeError):
     __module__ = "tensorlib.utils.checkpoint"
 
 
-class _Place:
+class _SavedPlaceholder:
     """A placeholder of a saved value, which holds it between the second run and its use."""
 
     __slots__ = ("segment", "like", "value", "__weakref__")
@@ -84,7 +84,7 @@ class _Segment:
 
     def pack(self, x):
         """A placeholder for one more value of the first run."""
-        place = _Place(self, x)
+        place = _SavedPlaceholder(self, x)
         self.places.append(weakref.ref(place))
         return place
 

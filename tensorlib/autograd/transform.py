@@ -10,7 +10,7 @@ from tensorlib._core.graph.node import recorded_so_far
 from tensorlib._core.interpreters.capture import NOTHING, capture
 from tensorlib._core.layout.views import zeros_like
 from tensorlib._core.sweep import graph_reader
-from tensorlib.autograd.forward import Path
+from tensorlib.autograd.forward import LinearizedGraph
 from tensorlib.autograd.gradients import grad
 from tensorlib.autograd.modes import is_grad_enabled
 from tensorlib.autograd.pullback import Pullback, each, path_takes_batches
@@ -92,7 +92,8 @@ class Recording(Setting):
     def path(self):
         """The graph between inputs and outputs, for `push`."""
         self.capture.walked(self.nodes, self.since)
-        return Path([graph_reader.gradient_place(x) for x in self.inputs], self.outputs, self.since)
+        places = [graph_reader.gradient_place(x) for x in self.inputs]
+        return LinearizedGraph(places, self.outputs, self.since)
 
     def push(self, path, tangents):
         """The tangents of the outputs from those of the inputs; zeros where they depend on none."""

@@ -38,7 +38,7 @@ class Target:
                 self.x.copy_(self.memory)
 
 
-class Joined:
+class FlatBuffer:
     """Several tensors as one stretch of memory, part after part.
 
     Those that lie so already, as a tensor cut into pieces does, are that memory themselves.
@@ -48,7 +48,7 @@ class Joined:
         self.xs = tuple(xs)
         self.counts = [x.numel() for x in xs]
         self.packs = not adjacent(xs)
-        self.memory: Tensor | Stretch
+        self.memory: Tensor | MemorySpan
         if self.packs:
             self.memory = tensorlib.empty(sum(self.counts), dtype=xs[0].dtype)
             if filled:
@@ -56,7 +56,7 @@ class Joined:
                     for part, x in zip(self.memory.split(self.counts), xs):
                         part.copy_(x.reshape(-1))
         else:
-            self.memory = Stretch(xs[0], sum(self.counts))
+            self.memory = MemorySpan(xs[0], sum(self.counts))
 
     def unpack(self) -> None:
         """Puts what came into the tensors."""
@@ -70,7 +70,7 @@ class Joined:
                 x.copy_(part.view(x.shape))
 
 
-class Stretch:
+class MemorySpan:
     """Memory from where a tensor lies on, with so many elements of its dtype."""
 
     __slots__ = ("dtype", "nbytes", "place")

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorlib
 from tensorlib import Tensor
-from tensorlib.distributed.buffers import Joined, Target, packed, started
+from tensorlib.distributed.buffers import FlatBuffer, Target, packed, started
 from tensorlib.distributed.checking import (
     agree,
     check_dtypes,
@@ -155,7 +155,7 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: ProcessGroup | 
         raise RuntimeError(f"all_gather: tensor is {tuple(tensor.shape)}, but its place in "
                            f"tensor_list {tuple(own.shape)}")
     agree(members, "all_gather", *tensor_list)
-    source, target = packed(tensor), Joined(tensor_list)
+    source, target = packed(tensor), FlatBuffer(tensor_list)
     return started(members, "all_gather", members.comm.Iallgatherv(
         memory(source), memory_in_parts(target.memory, target.counts)), async_op, tensor_list,
         target.unpack, target.memory.nbytes, (source, target))
@@ -210,7 +210,7 @@ def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | N
     if members.rank() != root:
         return started(members, "gather", members.comm.Igather(
             memory(source), None, root), async_op, gather_list, None, tensor.nbytes, source)
-    target = Joined(gather_list or [])
+    target = FlatBuffer(gather_list or [])
     return started(members, "gather", members.comm.Igather(
         memory(source), memory(target.memory), root), async_op, gather_list, target.unpack,
         target.memory.nbytes, (source, target))
@@ -254,7 +254,7 @@ def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int |
         return started(members, "scatter", members.comm.Iscatter(
             None, memory(target.memory), root), async_op, tensor, target.unpack, tensor.nbytes,
             target)
-    source = Joined(scatter_list or [], filled=True)
+    source = FlatBuffer(scatter_list or [], filled=True)
     return started(members, "scatter", members.comm.Iscatter(
         memory(source.memory), memory(target.memory), root), async_op, tensor, target.unpack,
         source.memory.nbytes, (source, target))
@@ -275,7 +275,7 @@ def reduce_scatter(output: Tensor, input_list: list[Tensor], op: str = ReduceOp.
     operation = operation_for(name, op, output.dtype)
     check_alike(name, output, [input_list[members.rank()]])
     agree(members, name, op.lower(), *input_list)
-    source, target = Joined(input_list, filled=True), Target(output)
+    source, target = FlatBuffer(input_list, filled=True), Target(output)
     return started(members, name, members.comm.Ireduce_scatter(
         memory(source.memory), memory(target.memory), source.counts, operation), async_op, output,
         finish_of(op, members, target), source.memory.nbytes, (source, target))
@@ -317,7 +317,7 @@ def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor]
                   writes=False)
     check_dtypes(name, input_tensor_list[0], [*input_tensor_list, *output_tensor_list])
     agree(members, name, str(input_tensor_list[0].dtype))
-    source, target = Joined(input_tensor_list, filled=True), Joined(output_tensor_list)
+    source, target = FlatBuffer(input_tensor_list, filled=True), FlatBuffer(output_tensor_list)
     return exchanged(members, name, source.memory, source.counts, target.memory, target.counts,
                      async_op, output_tensor_list, target.unpack, (source, target))
 

@@ -74,14 +74,14 @@ def irecv(tensor: Tensor, src: int | None = None, group: ProcessGroup | None = N
 
     place = mpi().ANY_SOURCE if peer is None else peer
     try:
-        request = Receipt(members.comm.Irecv(memory(target.memory), place, tag), status)
+        request = ReceiveRequest(members.comm.Irecv(memory(target.memory), place, tag), status)
     except mpi().Exception as error:
         raise backend_error(members, "irecv", error) from error
     work = Work(members, "irecv", [request], tensor, finish, tensor.nbytes, target)
     return work
 
 
-class Receipt:
+class ReceiveRequest:
     """A request whose status is kept."""
 
     def __init__(self, request: Any, status: Any) -> None:

@@ -159,10 +159,10 @@ class WorkFuture:
             self.wait()
             return callback(self)
 
-        return WorkFuture(_Until(self), made)
+        return WorkFuture(_FutureWaiter(self), made)
 
 
-class _Until:
+class _FutureWaiter:
     """Waits for a future, as another's work."""
 
     def __init__(self, future: WorkFuture) -> None:

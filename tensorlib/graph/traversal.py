@@ -7,7 +7,7 @@ from tensorlib._core.index.keys import Index
 from tensorlib._core.sweep.graph_reader import attributes
 from tensorlib._core.sweep.python_nodes import payload_of
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.compose import Inside
+from tensorlib.ops.compose import InnerGraph
 
 
 def roots_of(name, given):
@@ -67,7 +67,7 @@ def kept_by(node):
 def graph_inside(node):
     """The graph in the node of a composed operation; None for other nodes, and once released."""
     payload = payload_of(node)
-    return payload if isinstance(payload, Inside) and payload.outputs is not None else None
+    return payload if isinstance(payload, InnerGraph) and payload.outputs is not None else None
 
 
 def nodes_inside(inside):

@@ -46,7 +46,7 @@ def rounded(write: Any) -> Handler:
     """The rule of what keeps whole numbers, for which ONNX has it not."""
     def rule(g: Writer, call: OpCall) -> Any:
         x, = g.inputs(call)
-        return write(Terms(g, call), x) if dtype_of(call).is_floating_point else x
+        return write(FormulaWriter(g, call), x) if dtype_of(call).is_floating_point else x
     return rule
 
 
@@ -153,7 +153,7 @@ def classified(write: Any) -> Handler:
     def rule(g: Writer, call: OpCall) -> Any:
         dtype = first_of(call).dtype
         x, = g.inputs(call, dtype if dtype.is_floating_point else FLOAT32)
-        return write(Terms(g, call), x)
+        return write(FormulaWriter(g, call), x)
     return rule
 
 
@@ -177,7 +177,7 @@ def where(g: Writer, call: OpCall) -> Any:
 
 # ---- activations ---------------------------------------------------------------------------------
 
-class Terms:
+class FormulaWriter:
     """Writes formulas: `t.Add(x, 1.0)` is a node of names, and of numbers in the call's dtype."""
 
     def __init__(self, g: Writer, call: OpCall):
@@ -191,7 +191,7 @@ class Terms:
         return node
 
 
-def gelu(t: Terms, x: str, approximate: str = "none") -> Any:
+def gelu(t: FormulaWriter, x: str, approximate: str = "none") -> Any:
     """`Gelu` from opset 20 on, before that its formula."""
     if t.g.opset >= 20:
         return t.Gelu(x, approximate=approximate)
@@ -201,20 +201,20 @@ def gelu(t: Terms, x: str, approximate: str = "none") -> Any:
     return t.Mul(t.Mul(x, 0.5), t.Add(t.Tanh(inner), 1.0))
 
 
-def celu(t: Terms, x: str, alpha: str) -> Any:
+def celu(t: FormulaWriter, x: str, alpha: str) -> Any:
     """max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)"""
     grown = t.Mul(alpha, expm1(t, t.Div(t.Min(x, 0.0), alpha)))
     return t.Add(t.Max(x, 0.0), grown)
 
 
-def expm1(t: Terms, x: str) -> Any:
+def expm1(t: FormulaWriter, x: str) -> Any:
     """Near zero by tanh, which loses no digits there."""
     half = t.Tanh(t.Mul(x, 0.5))
     near = t.Div(t.Mul(half, 2.0), t.Sub(1.0, half))
     return t.Where(t.Less(t.Abs(x), 0.5), near, t.Sub(t.Exp(x), 1.0))
 
 
-def log1p(t: Terms, x: str) -> Any:
+def log1p(t: FormulaWriter, x: str) -> Any:
     """log(u) * x / (u - 1) of u = 1 + x as it is rounded, which loses no digits near zero."""
     u = t.Add(x, 1.0)
     exact = t.Equal(u, 1.0)
@@ -223,7 +223,7 @@ def log1p(t: Terms, x: str) -> Any:
         t.Log(u), t.Div(x, rest))))
 
 
-def logaddexp(t: Terms, x: str, y: str) -> Any:
+def logaddexp(t: FormulaWriter, x: str, y: str) -> Any:
     """max(x, y) + log(1 + exp(-|x - y|))"""
     return t.Add(t.Max(x, y), t.Softplus(t.Neg(t.Abs(t.Sub(x, y)))))
 
@@ -236,7 +236,7 @@ def chosen(type: str, of_bools: str) -> Handler:
         found = both(g, call)
         if not dtype_of(call).is_floating_point:
             return found
-        t, (x, y) = Terms(g, call), g.inputs(call)
+        t, (x, y) = FormulaWriter(g, call), g.inputs(call)
         return t.Where(t.IsNaN(x), y, t.Where(t.IsNaN(y), x, found))
     return rule
 
@@ -245,7 +245,7 @@ onnx_rule(operations.fmax)(chosen("Max", "Or"))
 onnx_rule(operations.fmin)(chosen("Min", "And"))
 
 
-def trunc(t: Terms, x: str) -> Any:
+def trunc(t: FormulaWriter, x: str) -> Any:
     """sign(x) * floor(|x|)"""
     return t.Mul(t.Sign(x), t.Floor(t.Abs(x)))
 
@@ -294,7 +294,7 @@ FORMULAS: dict[Any, Any] = {
 
 def formula(write: Any) -> Handler:
     """The rule of what is several nodes, or has numbers that have to be constants."""
-    return lambda g, call: write(Terms(g, call), *g.inputs(call))
+    return lambda g, call: write(FormulaWriter(g, call), *g.inputs(call))
 
 
 for _operation, _formula in FORMULAS.items():
@@ -326,13 +326,13 @@ def fmod(g: Writer, call: OpCall) -> Any:
 def div_trunc(g: Writer, call: OpCall) -> Any:
     """The quotient rounded towards 0, as division of integers rounds."""
     whole = g.node("Div", *g.inputs(call))
-    return trunc(Terms(g, call), whole) if dtype_of(call).is_floating_point else whole
+    return trunc(FormulaWriter(g, call), whole) if dtype_of(call).is_floating_point else whole
 
 
 @onnx_rule(operations.floor_divide)
 def floor_divide(g: Writer, call: OpCall) -> Any:
     """The quotient of what the remainder of the division leaves, as C's `fmod` has it."""
-    t, (x, y) = Terms(g, call), g.inputs(call)
+    t, (x, y) = FormulaWriter(g, call), g.inputs(call)
     rest = t.Mod(x, y, fmod=1)
     dtype = dtype_of(call)
     if not dtype.is_floating_point:
@@ -345,7 +345,7 @@ def floor_divide(g: Writer, call: OpCall) -> Any:
     return t.Where(t.Equal(y, 0.0), t.Div(x, y), floor)
 
 
-def other_sign(t: Terms, rest: str, y: str) -> Any:
+def other_sign(t: FormulaWriter, rest: str, y: str) -> Any:
     """Where a remainder that is not 0 has another sign than the divisor."""
     return t.And(t.Not(t.Equal(rest, 0.0)), t.Xor(t.Less(rest, 0.0), t.Less(y, 0.0)))
 
@@ -356,7 +356,7 @@ def remainder(g: Writer, call: OpCall) -> Any:
     x, y = g.inputs(call)
     if not dtype_of(call).is_floating_point:
         return g.node("Mod", x, y)
-    t = Terms(g, call)
+    t = FormulaWriter(g, call)
     rest = t.Mod(x, y, fmod=1)
     return t.Where(other_sign(t, rest, y), t.Add(rest, y), rest)
 

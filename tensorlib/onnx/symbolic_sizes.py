@@ -59,14 +59,14 @@ class Repeated(NamedTuple):
     length: Dim
 
 
-class Filled(NamedTuple):
+class ConstantFill(NamedTuple):
     """A constant of one value, whose shape has open sizes."""
 
     value: Tensor
     shape: tuple[Any, ...]
 
 
-class Progression(NamedTuple):
+class SymbolicRange(NamedTuple):
     """The constant start, start + step, ... of an open size; both may be open sizes, too."""
 
     start: Any
@@ -85,7 +85,7 @@ class Compared:
         self.programs, self.sizes = programs, sizes
         self.program = programs[0]
         self.shapes: dict[Variable, tuple[Any, ...]] = {}
-        self.constants: dict[Variable, Filled | Progression] = {}
+        self.constants: dict[Variable, ConstantFill | SymbolicRange] = {}
         if len(programs) == 1:
             return
         self.require(len({len(p.blocks) for p in programs}) == 1, "it has other blocks")
@@ -172,12 +172,12 @@ class Compared:
                                         "other values")
         self.constants[first] = found                         # type: ignore[assignment]
 
-    def filled(self, values: list[Any], shape: tuple[Any, ...]) -> Filled | None:
+    def filled(self, values: list[Any], shape: tuple[Any, ...]) -> ConstantFill | None:
         """A constant of one value in all traces."""
         value = values[0].detach().reshape(-1)[:1].reshape(())
-        return Filled(value, shape) if all(bool((x == value).all()) for x in values) else None
+        return ConstantFill(value, shape) if all(bool((x == value).all()) for x in values) else None
 
-    def progression(self, values: list[Any], shape: tuple[Any, ...]) -> Progression | None:
+    def progression(self, values: list[Any], shape: tuple[Any, ...]) -> SymbolicRange | None:
         """Whole numbers at equal distances."""
         if len(shape) != 1 or values[0].dtype.is_floating_point or min(map(len, values)) < 2:
             return None
@@ -186,7 +186,7 @@ class Compared:
         if any(x != list(range(x[0], x[0] + step * len(x), step)) if step else True
                for x, step in zip(numbers, steps)):
             return None
-        return Progression(self.size([x[0] for x in numbers]), self.size(steps), shape[0])
+        return SymbolicRange(self.size([x[0] for x in numbers]), self.size(steps), shape[0])
 
 
 def formula_of(values: tuple[int, ...], sizes: dict[str, tuple[int, ...]]

@@ -10,7 +10,7 @@ from tensorlib._core.base.version import __version__
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd import no_grad
 from tensorlib.onnx.errors import OnnxExporterError, package, unsupported
-from tensorlib.onnx.symbolic_sizes import Compared, Dim, Filled, Progression, Repeated, Term
+from tensorlib.onnx.symbolic_sizes import Compared, Dim, ConstantFill, SymbolicRange, Repeated, Term
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.lazy import name_of, operations
 from tensorlib.program.building.builder import inferred
@@ -160,9 +160,9 @@ class Writer:
             return None
         return x.value if x.persistable else self.known.get(x)
 
-    def open_constant(self, x: Filled | Progression) -> str:
+    def open_constant(self, x: ConstantFill | SymbolicRange) -> str:
         """The name of a constant that depends on open sizes."""
-        if isinstance(x, Filled):
+        if isinstance(x, ConstantFill):
             return str(self.node("Expand", self.constant(x.value), self.shape_vector(x.shape)))
         start, step = (self.scalar(part, INT64) for part in (x.start, x.step))
         length = self.scalar(x.length, INT64)

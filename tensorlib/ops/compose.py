@@ -31,7 +31,7 @@ ARGUMENT = Op("argument", "The argument of a composed operation.", ("input",), l
 ARGUMENT.add_rule("input", lambda g: g, constant=1)
 
 
-class Inside:
+class InnerGraph:
     """The inputs and outputs of the graph in a node, until it is released.
 
     They are tensors without values (None where no gradient passes), so that only the saved values
@@ -106,7 +106,7 @@ def run(op, *args, **kwargs):
     given = {name: x for name, x in zip(names, linked) if isinstance(x, Tensor)}
     own = tuple(x for x in given.values() if x.requires_grad)
     outside = captured(roots, own, since)
-    inside = Inside((*given.values(), *outside), tuple(given), outputs)
+    inside = InnerGraph((*given.values(), *outside), tuple(given), outputs)
     node = custom_node(op, (*[x for x in values if isinstance(x, Tensor)], *outside), (),
                        len(outputs), inside)
     shown = [x.detach() if x.requires_grad else x for x in outputs]

@@ -75,7 +75,7 @@ def integers(n, low=-8, high=8):
 
 # ---- calls written out, in which some arguments are drawn ----------------------------------------
 
-class Drawn:
+class RandomArgument:
     """An argument that is drawn for each sample: an array of a shape, of ones in error samples."""
 
     def __init__(self, draw, shape):
@@ -84,7 +84,7 @@ class Drawn:
 
 def real(*shape, low=-2.0, high=2.0):
     """A real tensor of a shape, uniform in [low, high)."""
-    return Drawn(lambda rng: rng.uniform(low, high, shape), shape)
+    return RandomArgument(lambda rng: rng.uniform(low, high, shape), shape)
 
 
 def reals_of(shapes, low=-2.0, high=2.0):
@@ -94,7 +94,7 @@ def reals_of(shapes, low=-2.0, high=2.0):
 
 def drawn(value, rng):
     """An argument, or a tuple of them, drawn; `rng` is None for error samples."""
-    if isinstance(value, Drawn):
+    if isinstance(value, RandomArgument):
         return np.ones(value.shape) if rng is None else value.draw(rng)
     return tuple(drawn(x, rng) for x in value) if type(value) is tuple else value
 

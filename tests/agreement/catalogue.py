@@ -153,23 +153,23 @@ def calls(record, dtype, most=None, ties=False):
 
 def outcome(library, function, args, kwargs, tensors):
     """("raised", error), or ("returned", results, which belong to the graph, gradients)."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        library.manual_seed(0)
-        try:
-            result = function(*args, **kwargs)
-            results = tensors_in(library, result)
-            number = isinstance(result, (bool, int, float, complex))
-            found = flat(results or ([result] if number else []))
-        except Exception as error:
-            return "raised", error
-        linked = tuple(y.requires_grad for y in results)
-        return "returned", found, linked, gradients(library, results, tensors)
+    library.default_generator.manual_seed(0)
+    try:
+        result = function(*args, **kwargs)
+        results = tensors_in(library, result)
+        number = isinstance(result, (bool, int, float, complex))
+        found = flat(results or ([result] if number else []))
+    except Exception as error:
+        return "raised", error
+    linked = tuple(y.requires_grad for y in results)
+    return "returned", found, linked, gradients(library, results, tensors)
 
 
 def gradients(library, results, tensors):
     """The gradients of the sum of the results with weights, or an error."""
     wanted = [x for x in tensors if x.requires_grad]
+    if not wanted:
+        return []
     total = None
     for y in results:
         if y.requires_grad and (y.dtype.is_floating_point or y.dtype.is_complex):
@@ -179,7 +179,7 @@ def gradients(library, results, tensors):
                 weights = weights + 1j * rng.uniform(0.5, 1.5, tuple(y.shape))
             part = (y * library.from_numpy(np.asarray(weights)).to(y.dtype)).sum().real
             total = part if total is None else total + part
-    if total is None or not wanted:
+    if total is None:
         return []
     try:
         grads = library.autograd.grad(total, wanted, allow_unused=True)
@@ -250,6 +250,7 @@ def shown(args, kwargs):
     return ", ".join([*map(one, args), *(f"{k}={one(v)}" for k, v in kwargs.items())])[:300]
 
 
+@np.errstate(all="ignore")
 def main(argv=None):
     """Compares, and prints what differs."""
     parser = argparse.ArgumentParser(prog="python -m tests.agreement.catalogue",
@@ -260,6 +261,7 @@ def main(argv=None):
     parser.add_argument("--ties", action="store_true", help="elements of few values, in float64")
     given = parser.parse_args(argv)
     torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
     counts, differing = Counter(), set()
     for name, record, ours in entries():
         if given.only and record.name != given.only:

@@ -4,6 +4,7 @@ number of threads."""
 import ctypes
 import itertools
 import os
+from functools import cache
 
 import numpy as np
 import pytest
@@ -59,6 +60,15 @@ def both_ways(a, b):
         (x, np.ascontiguousarray(x.transpose(0, 2, 1)).transpose(0, 2, 1)) for x in (a, b)])
 
 
+@cache
+def factors_and_product(dtype, batch, m, k, n):
+    """Two stacks of matrices and their product, which NumPy computes slowly for integers."""
+    rng = np.random.default_rng(0)
+    a, b = operand(rng, dtype, batch, m, k), operand(rng, dtype, batch, k, n)
+    wide = "float64" if np.dtype(dtype).kind == "f" else dtype
+    return a, b, np.matmul(a.astype(wide), b.astype(wide))
+
+
 @each("dtype", ["float32", "float64", "int64", "int8", "uint16"])
 @each("shape", [(1, 1, 1, 1), (3, 8, 8, 8), (2, 0, 3, 4), (2, 3, 0, 4),
                 (0, 3, 3, 3), (1, 1, 300, 400), (1, 400, 300, 1),
@@ -70,11 +80,7 @@ def both_ways(a, b):
                 (2, 20, 300, 530), (1, 7, 520, 330),
                 (1, 1050, 530, 100), (1, 100, 1300, 60)])
 def test_products_equal_numpy(dtype, shape, way):
-    batch, m, k, n = shape
-    rng = np.random.default_rng(0)
-    a, b = operand(rng, dtype, batch, m, k), operand(rng, dtype, batch, k, n)
-    wide = "float64" if np.dtype(dtype).kind == "f" else dtype
-    wanted = np.matmul(a.astype(wide), b.astype(wide))
+    a, b, wanted = factors_and_product(dtype, *shape)
     tolerance = {"float32": 1e-3, "float64": 1e-11}.get(dtype, 0)
     for x, y in both_ways(a, b):
         np.testing.assert_allclose(product(x, y), wanted, atol=tolerance, rtol=0,

@@ -52,7 +52,7 @@ def assert_equals_numpy(n, rows, rng, double):
 def test_all_lengths_and_layouts(double):
     rng = np.random.default_rng(5)
     for n in SIZES:
-        for rows in (1, 5 + n % 29):
+        for rows in (1, 5 + n % (29 if n < 600 else 13)):
             assert_equals_numpy(n, rows, rng, double)
     for n in PARTED:
         assert_equals_numpy(n, 2, rng, double)

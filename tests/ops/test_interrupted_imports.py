@@ -44,14 +44,17 @@ def in_child(function):
     os.waitpid(pid, 0)
     return said
 
+def counted():
+    return f"{count_calls()} {value()}"
+
 def ended(place):
     count_calls(place, random.choice([KeyboardInterrupt, MemoryError, RecursionError])())
     return value()
 
 for source in sources:
     random.seed(7)
-    right, calls = in_child(value), int(in_child(count_calls))
-    for place in random.sample(range(1, calls), tries):
+    calls, right = in_child(counted).split(" ", 1)
+    for place in random.sample(range(1, int(calls)), tries):
         said = in_child(lambda: ended(place))
         if said != right:
             print(source, place, said)

@@ -52,10 +52,12 @@ def same(some, others):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "int64", "complex64"])
-@pytest.mark.parametrize("arranged", [between_rows, at_every_second_place, backwards])
-def test_gaps_change_no_bit(dtype, arranged):
+def test_gaps_change_no_bit(dtype):
     names = arguments(tl, SIZE, dtype, "plain")
-    apart = {key: arranged(x) if isinstance(x, tl.Tensor) else x for key, x in names.items()}
-    wrong = [code for code in EXPRESSIONS if (expected := found(code, names)) is not None
-             and not same(found(code, apart), expected)]
+    layouts = [(arranged, {key: arranged(x) if isinstance(x, tl.Tensor) else x
+                           for key, x in names.items()})
+               for arranged in (between_rows, at_every_second_place, backwards)]
+    wrong = [f"{code}, {arranged.__name__}" for code in EXPRESSIONS
+             if (expected := found(code, names)) is not None
+             for arranged, apart in layouts if not same(found(code, apart), expected)]
     assert not wrong, "; ".join(wrong)

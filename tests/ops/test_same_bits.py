@@ -15,7 +15,7 @@ from tensorlib.testing.catalogue import (
 from tensorlib.testing.checks import in_reals
 from tensorlib.testing.layouts import reversed_dims, shifted, strided, transposed
 
-SHAPES = [(5,), (1000,), (300_000,), (40, 50), (3, 700), (700, 3), (2, 150_000), (150_000, 2),
+SHAPES = [(5,), (1000,), (300_000,), (40, 50), (3, 700), (700, 3), (2, 50_000), (50_000, 2),
           (6, 7, 8), (1, 9, 300), (2, 3, 4, 5)]
 ANY_LAYOUT = {
     "softmax": tl.softmax, "log_softmax": tl.log_softmax, "cumsum": tl.cumsum, "amax": tl.amax,

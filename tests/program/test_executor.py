@@ -98,8 +98,16 @@ def gradients(function, inputs):
     return tl.autograd.grad(outs, wanted, weights, allow_unused=True)
 
 
+# What has no gradient in a replay: a result may be the input itself, or runs eagerly as above.
+WITHOUT_REPLAYED_GRADIENTS = EAGER | set("""as_tensor asarray conj conj_physical conjugated contiguous
+    fft_c2c fft_c2r imag imag_part linalg_lu linalg_matrix_exp matrix_exp positive real real_part
+    resolve_conj resolve_neg softsign_of_complex std_of_parts to var_of_parts view_as_real
+    """.split())
+
+
 @for_each(differentiable)
 def test_gradients_of_a_replay_have_the_bits_of_the_eager_sweep(op):
+    replays = False
     for sample in samples(op)[:4]:
         if not sample.arrays:
             continue
@@ -114,9 +122,11 @@ def test_gradients_of_a_replay_have_the_bits_of_the_eager_sweep(op):
             for _ in range(3):
                 tl.manual_seed(5)
                 found = gradients(compiled, leaves(sample))
+        replays |= any(isinstance(entry.replay, Differentiable) for entry in compiled._entries)
         for a, b in zip(wanted, found, strict=True):
             assert (a is None or not a.any()) if b is None else alike(
                 tl.zeros_like(b) if a is None else a.contiguous(), b.contiguous())
+    assert replays or op.name in WITHOUT_REPLAYED_GRADIENTS
 
 
 UNSEEN = {"cholesky": tl.linalg.cholesky, "qr": tl.linalg.qr, "det": tl.linalg.det,
@@ -142,21 +152,3 @@ def test_what_sums_a_gradient_that_was_not_rehearsed_knows_how_it_lies(name):
             tl.autograd.grad(f(z), z)[0] for f in (loss, compiled, compiled, compiled)
             for z in [scale.clone().requires_grad_()]]
         assert all(alike(wanted, one) for one in found)
-
-
-def test_most_operations_are_replayed():
-    """Few of the differentiable ones fall back to eager calls."""
-    eager = []
-    for op in differentiable:
-        sample = next(x for x in samples(op) if x.arrays)
-        compiled = Compiled(function_of(op, sample), False)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            try:
-                compiled(*leaves(sample))
-            except RuntimeError:
-                continue
-        entry, = compiled._entries
-        if not isinstance(entry.replay, Differentiable):
-            eager.append(op.name)
-    assert len(eager) < 0.3 * len(differentiable), eager

@@ -54,10 +54,10 @@ def indexed(op, level, tensors, attributes):
     x, key = tensors[0], attributes["index"]
     if isinstance(key, Index):
         return op.function(x.value, lifted(key))
-    return Spot("getitem", level, x, key).taken()
+    return BatchedIndex("getitem", level, x, key).taken()
 
 
-class Spot:
+class BatchedIndex:
     """What a key selects in a batch: `value[picks]`, whose dims are then moved.
 
     value: a view of the batch, by the basic part of the key. picks: the rest, or None. source,
@@ -159,7 +159,7 @@ def written(x, key, values):
     elif any(is_at(pick, level) and pick.dtype is BOOL for _, pick in picks):
         write_where(x[basic], picks, values)
     else:
-        Spot("setitem", level, x, key).put(level, values)
+        BatchedIndex("setitem", level, x, key).put(level, values)
 
 
 def write_where(view, picks, values):

@@ -19,7 +19,7 @@ from tensorlib._core.reduce.masks import nonzero as true_places
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.pointwise.comparison import where
-from tensorlib.ops.samples import Drawn, calls, given, real, refusals
+from tensorlib.ops.samples import RandomArgument, calls, given, real, refusals
 
 BOOL, INT64, WHOLE = BY_NAME["bool"], BY_NAME["int64"], slice(None)
 
@@ -75,7 +75,7 @@ def spread_index_vjp(g, index):
 def masks(*cases):
     """A real tensor, a mask, each of the shapes that a case begins with, then its attributes."""
     return calls(*cases, arguments=lambda shape, mask, *attributes: (
-        real(*shape), Drawn(lambda rng: rng.random(mask) < 0.5, mask), *attributes))
+        real(*shape), RandomArgument(lambda rng: rng.random(mask) < 0.5, mask), *attributes))
 
 
 def check_mask(name, mask):

@@ -15,7 +15,7 @@ from tensorlib.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from tensorlib.optim.optimizer import Optimizer
 
 
-class SchedulerOfSchedulers(LRScheduler):
+class CompositeScheduler(LRScheduler):
     """A schedule whose state is that of others too."""
 
     _not_in_state = ("optimizer", "_schedulers")
@@ -51,7 +51,7 @@ class SchedulerOfSchedulers(LRScheduler):
         super().load_state_dict(state)
 
 
-class SequentialLR(SchedulerOfSchedulers):
+class SequentialLR(CompositeScheduler):
     """One schedule after another: the next one begins at each of the milestones.
 
     Raises: ValueError for schedules of several optimisers, and for a number of milestones that is
@@ -113,7 +113,7 @@ class SequentialLR(SchedulerOfSchedulers):
         self._last_lr = scheduler.get_last_lr()
 
 
-class ChainedScheduler(SchedulerOfSchedulers):
+class ChainedScheduler(CompositeScheduler):
     """All schedules at once: each goes on from the learning rates that the one before it has set.
 
     Raises: ValueError for schedules of several optimisers, TypeError.

@@ -51,7 +51,7 @@ def builder() -> "Builder | None":
     return _open.builders[-1] if _open.builders else None
 
 
-class Noter(Capture):
+class CallRecorder(Capture):
     """A capture that records calls: how arguments become those of the recorded call.
 
     keys: parsed index expressions, by id, with the expressions as written. picks: whether a graph
@@ -125,7 +125,7 @@ class Noter(Capture):
         return {key: self.value(x) for key, x in given.items()}
 
 
-class Builder(Noter):
+class Builder(CallRecorder):
     """Adds calls on Variables to a block, under `with`.
 
     outer: the Recorder or Builder around the block, which knows the tensors outside of it.

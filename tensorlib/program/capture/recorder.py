@@ -25,7 +25,9 @@ from tensorlib.autograd.batch import Batched
 from tensorlib.autograd.tree import flatten
 from tensorlib.ops.lazy import operations
 from tensorlib.program.building.blocks import composed_call
-from tensorlib.program.building.builder import Builder, Noter, inferred, is_several, refuse_out
+from tensorlib.program.building.builder import (
+    Builder, CallRecorder, inferred, is_several, refuse_out,
+)
 from tensorlib.program.capture.writes import Writes
 from tensorlib.program.differentiation.sweeps import noted_sweep
 from tensorlib.program.guards.signatures import is_number, memory_of, storage_of
@@ -63,7 +65,7 @@ class Again(Interpreter):
         return super().write(op, name, args, kwargs)
 
 
-class Recorder(Noter):
+class Recorder(CallRecorder):
     """Records the operations of this thread in a block, inside a `with`.
 
     block: where calls are recorded. names: of captured tensors, by id.

@@ -15,7 +15,7 @@ from tensorlib.program.reads.known import ATOMS
 CACHED = type(functools.lru_cache(lambda: None))
 
 
-class Hit:
+class CacheHit:
     """What a call finds in the cache of `f`. counts: whether it is looked up as the call does it,
     or only whether it is there.
 
@@ -61,7 +61,7 @@ def record_cached_call(recorder: Any, f: Any, args: tuple[Any, ...],
         return
     cache, key = caches[0], key_of(args, kwargs, f.cache_parameters()["typed"], marks[0])
     if key in cache:
-        recorder.hit = Hit(f, cache, key, args, kwargs)
+        recorder.hit = CacheHit(f, cache, key, args, kwargs)
     else:
         recorder.instrument(f.__wrapped__)
         recorder.record_value(f, misses_of, None)

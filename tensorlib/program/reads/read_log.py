@@ -18,7 +18,7 @@ from tensorlib.program.guards.guarded import (
 from tensorlib.program.guards.slots import Slot
 from tensorlib.program.guards.values import MISSING, fields_of, in_class
 from tensorlib.program.ir.call_forms import user_line
-from tensorlib.program.reads.caches import Hit
+from tensorlib.program.reads.caches import CacheHit
 from tensorlib.program.reads.known import ATOMS, is_definition_of_library, is_trusted
 from tensorlib.program.reads.sources import original_code
 from tensorlib.program.run.plan import Unplanned
@@ -54,7 +54,7 @@ class ReadLog:
         self.written: dict[tuple[int, str], int] = {}       # lines that wrote attributes, by the
                                                   # id of the dict of these
         self.hit: Any = None                      # what the call that runs finds in a cache
-        self.hits: list[Hit] = []
+        self.hits: list[CacheHit] = []
         self.why = ""                             # why the capture has ended
         self.root: Any = None                     # the function that is captured
         self.at = 0                               # the line of it that is to blame
@@ -189,7 +189,7 @@ class ReadLog:
             elif key[0] is layout_of and has_usual_layout(holder):
                 found.append(LayoutGuard(holder, *key, value, line))
             else:
-                (last if type(key[0]) is Hit else found).append(
+                (last if type(key[0]) is CacheHit else found).append(
                     ValueGuard(holder, key[0], key[1], value, line))
         for x, why in self.must_be_new.values():
             if self.is_old(x):

@@ -276,7 +276,7 @@ class Closed(Exception):
     """A function does something for which there is no step."""
 
 
-class Opening(Capture):
+class StepCapture(Capture):
     """A capture of a function of the library in a rehearsal: each operation records its steps."""
 
     def __init__(self, machine: Machine):
@@ -322,7 +322,7 @@ def opened(machine: Machine, function: Any, args: tuple[Any, ...],
     """
     mark = machine.mark()
     try:
-        with unseen(), Opening(machine):
+        with unseen(), StepCapture(machine):
             result = function(*args, **kwargs)
     except Exception:                         # it may fail for want of elements only
         result = None

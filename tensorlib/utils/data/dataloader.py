@@ -26,7 +26,7 @@ _collate_fn_t, _worker_init_fn_t = Callable[[list[Any]], Any], Callable[[int], N
 FIXED = {"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"}
 
 
-class Forever(Sampler[None]):
+class InfiniteSampler(Sampler[None]):
     """The keys of an iterable dataset, which needs none."""
 
     def __iter__(self) -> Iterator[None]:
@@ -80,7 +80,7 @@ class DataLoader(Generic[T_co]):
         check_keys(iterable, batch_size, shuffle, sampler, batch_sampler, drop_last)
         if sampler is None:
             source: Any = dataset
-            sampler = (Forever() if iterable else
+            sampler = (InfiniteSampler() if iterable else
                        RandomSampler(source, generator=generator) if shuffle else
                        SequentialSampler(source))
         if batch_sampler is not None:

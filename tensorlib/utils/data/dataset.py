@@ -29,7 +29,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Keyed(Protocol[T_co]):
+class SupportsGetItem(Protocol[T_co]):
     """What gives an example for a key, such as a dataset, a list or a text."""
 
     def __getitem__(self, index: Any, /) -> T_co: ...
@@ -316,7 +316,7 @@ class Subset(Dataset[T_co]):
     dataset: Any
     indices: Sequence[int]
 
-    def __init__(self, dataset: Keyed[T_co], indices: Sequence[int]) -> None:
+    def __init__(self, dataset: SupportsGetItem[T_co], indices: Sequence[int]) -> None:
         self.dataset = dataset
         self.indices = indices
 
