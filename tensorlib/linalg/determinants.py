@@ -36,9 +36,7 @@ def linalg_det(A: Tensor):
     """
     require_square("linalg.det", A)
     found = small_matrices.determinant(A)
-    if found is None:
-        found = elimination.determinants(A)
-    return tensors(lapack.det(A))[0] if found is None else found
+    return elimination.determinants(A) if found is None else found
 
 
 @linalg_det.vjp("A")
@@ -99,7 +97,8 @@ def linalg_slogdet(A: Tensor):
     float64.
     """
     require_square("linalg.slogdet", A)
-    return SignedLog(*lapack.slogdet(A))
+    factors = small_matrices.lu(A) or elimination.factors(A)
+    return SignedLog(*elimination.log_determinants(*factors[:2]))
 
 
 @linalg_slogdet.vjp("A")

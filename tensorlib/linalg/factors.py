@@ -8,10 +8,10 @@ from tensorlib._core.products import elimination, lapack as products, small_matr
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, NO_MATRIX, NOT_SQUARE, SQUARES, TAKEN, first, matrices, refusing, regular,
+    DTYPES, NO_MATRIX, NOT_SQUARE, SQUARES, TAKEN, adjoint_rule, first, matrices, refusing, regular,
     require_matrices, require_no_failure, require_one_dtype, require_square, taken, without_checks,
 )
-from tensorlib.linalg.inverses import linalg_solve_triangular, on_either_side
+from tensorlib.linalg.inverses import identity, linalg_solve_triangular, on_either_side
 from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.shape.joining import cat
@@ -265,11 +265,22 @@ def linalg_lu_solve(LU: Tensor, pivots, B: Tensor, *, left=True, adjoint=False):
     require_one_dtype("linalg.lu_solve", LU, B)
     if not left:
         return linalg_lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
-    order = permutation_of(pivots, LU)
+    order = pivot_matrices(pivots, LU.shape[-2])
     if adjoint:
         inner = linalg_solve_triangular(LU.mH, B, upper=False)
-        return order @ linalg_solve_triangular(LU.mH, inner, upper=True, unitriangular=True)
-    return linalg_solve_triangular(LU, after_lower(LU, order.mT @ B), upper=True)
+        inner = linalg_solve_triangular(LU.mH, inner, upper=True, unitriangular=True)
+        return permuted(order, inner)
+    return linalg_solve_triangular(LU, after_lower(LU, permuted(order.mT, B)), upper=True)
+
+
+def permuted(order, x):
+    """order @ x for permutation matrices, without a product."""
+    rows = order.argmax(-1).unsqueeze(-1)
+    while rows.ndim < x.ndim:
+        rows = rows.unsqueeze(0)
+    while x.ndim < rows.ndim:
+        x = x.unsqueeze(0)
+    return x.take_along_dim(rows, -2)
 
 
 @composite(out=True, tensors=("input", "LU_data"), dtypes=TAKEN, tolerance="product",
@@ -325,51 +336,39 @@ def cholesky_inverse(input, upper=False):
     """The inverse of the A whose Cholesky factor is `input` (with `upper`, its transpose)."""
     require_square("cholesky_inverse", input, "L")
     lower = input.mH if upper else input
-    if lower.shape[-1] > SMALL and not lower.dtype.is_complex:
+    if lower.shape[-1] > SMALL or lower.dtype.is_complex:
         return inverse_by_factor(lower)
-    return inverse_of_square(lower)
+    inner = linalg_solve_triangular(lower, identity(lower), upper=False)
+    return inner.mT @ inner
 
 
 SMALL = 32                   # rows up to which two operations take no longer than one
-WHOLE = 128                  # rows up to which the zeros of a triangle are multiplied too
 
 
-def inverse_of_square(lower):
-    """The inverse of lower @ lower.mH, by quarters: for 512 rows with a third of the operations."""
-    n = lower.shape[-1]
-    if n <= WHOLE:
-        inner = linalg_solve_triangular(lower, eye(n, dtype=lower.dtype), upper=False)
-        return inner.mH @ inner
-    half = (n + WHOLE) // (2 * WHOLE) * WHOLE
-    above, below = lower[..., :half, :half], lower[..., half:, half:]
-    inner = linalg_solve_triangular(above, lower[..., half:, :half], upper=False, left=False)
-    inner = linalg_solve_triangular(below, inner, upper=False)
-    beside = -linalg_solve_triangular(below.mH, inner, upper=True)
-    first = inverse_of_square(above) + inner.mH @ inner
-    return cat([cat([first, beside.mH], -1), cat([beside, inverse_of_square(below)], -1)], -2)
-
-
-@op(public=False, method=False, dtypes=DTYPES, tolerance="product", prepare=first(regular),
-    samples=SQUARES, reads_values=True, packs=True,
-    reference=lambda x: np.linalg.inv(np.tril(regular(x)) @ np.tril(regular(x)).swapaxes(-1, -2)))
+@op(public=False, method=False, dtypes=TAKEN, tolerance="product", prepare=first(regular),
+    samples=SQUARES, reads_values=True, packs=True, complex=True,
+    reference=lambda x: np.linalg.inv(np.tril(regular(x)) @ np.tril(
+        regular(x)).swapaxes(-1, -2).conj()))
 def inverse_by_factor(A: Tensor):
-    """The inverse of L @ L.mT for the lower triangle L of A."""
+    """The inverse of L @ L.mH for the lower triangle L of A."""
     require_square("cholesky_inverse", A, "L")
     return triangles.inverse_by_factor(A)
 
 
 @inverse_by_factor.vjp("A")
+@packed_gradient
+@adjoint_rule
 def inverse_by_factor_vjp(g, A, out):
-    """-tril(out @ (g + g.mT) @ out @ L), where out @ L is the inverse of L.mT"""
-    moved = out @ (g + g.mT)
-    return -linalg_solve_triangular(A.mT, moved, upper=True, left=False).tril()
+    """-tril(out @ (g + g.mH) @ out @ L), where out @ L is the inverse of L.mH"""
+    moved = out @ (g + g.mH)
+    return -linalg_solve_triangular(A.mH, moved, upper=True, left=False).tril()
 
 
 @inverse_by_factor.jvp
 def inverse_by_factor_jvp(d_A, A, out):
-    """-(W + W.mT) with W = out @ dL @ inverse(L)"""
+    """-(W + W.mH) with W = out @ dL @ inverse(L)"""
     moved = linalg_solve_triangular(A, out @ d_A.tril(), upper=False, left=False)
-    return -(moved + moved.mT)
+    return -(moved + moved.mH)
 
 
 @composite(out=True, outputs=("solution", "cloned_coefficient"), dtypes=TAKEN, tolerance="product",

@@ -12,7 +12,6 @@ from tensorlib._core.create.ranges import eye
 from tensorlib._core.layout.views import zeros
 from tensorlib._core.products import elimination, small_matrices, triangles
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
     DTYPES, NOT_SQUARE, SQUARES, TAKEN, adjoint_rule, definite, first,
     prepared_by, refused_matrices, refusing, regular, require_matrices, require_no_failure,
@@ -65,16 +64,10 @@ def linalg_cholesky_ex(A: Tensor, upper=False, check_errors=False):
     factor = small_matrices.cholesky(A)
     if factor is not None and not small_matrices.has_nan(factor):
         return Factor(factor.mH if upper else factor, no_failures(A))
-    found = triangles.cholesky(A)
-    if found is not None:
-        factor, info, failed = found
-        if failed and check_errors:
-            require_no_failure("linalg.cholesky", info.numpy(), NOT_DEFINITE)
-        return Factor(factor.mH if upper else factor, info)
-    factor, info = lapack.cholesky(A)
-    if check_errors:
-        require_no_failure("linalg.cholesky", info, NOT_DEFINITE)
-    return Factor(*tensors(factor.conj().swapaxes(-1, -2) if upper else factor, info))
+    factor, info, failed = triangles.cholesky(A)
+    if failed and check_errors:
+        require_no_failure("linalg.cholesky", info.numpy(), NOT_DEFINITE)
+    return Factor(factor.mH if upper else factor, info)
 
 
 def lower_half(x):
@@ -157,16 +150,11 @@ def linalg_inv_ex(A: Tensor, check_errors=False):
     inverse = small_matrices.inverse(A)
     if inverse is not None and not small_matrices.has_nan(inverse):
         return Inverse(inverse, no_failures(A))
-    found = elimination.solve(A, eye(A.shape[-1], dtype=A.dtype).expand(A.shape))
-    if found is not None:
-        inverse, info, failed = found
-        if failed and check_errors:
-            require_no_failure("linalg.inv", info.numpy(), SINGULAR.format("{}", "inversion"))
-        return Inverse(inverse, info)
-    inverse, info = lapack.inv(A)
-    if check_errors:
-        require_no_failure("linalg.inv", info, SINGULAR.format("{}", "inversion"))
-    return Inverse(*tensors(inverse, info))
+    inverse, info, failed = elimination.solve(
+        A, eye(A.shape[-1], dtype=A.dtype).expand(A.shape))
+    if failed and check_errors:
+        require_no_failure("linalg.inv", info.numpy(), SINGULAR.format("{}", "inversion"))
+    return Inverse(inverse, info)
 
 
 @linalg_inv_ex.vjp("A")
@@ -242,16 +230,10 @@ def solve_matrices(A: Tensor, B: Tensor, check_errors=False):
     result = small_matrices.solve(A, B)
     if result is not None and not small_matrices.has_nan(result):
         return Solution(result, no_failures(A))
-    found = elimination.solve(A, B)
-    if found is not None:
-        result, info, failed = found
-        if failed and check_errors:
-            require_no_failure("linalg.solve", info.numpy(), SINGULAR.format("{}", "solution"))
-        return Solution(result, info)
-    result, info = lapack.solve(A, B)
-    if check_errors:
-        require_no_failure("linalg.solve", info, SINGULAR.format("{}", "solution"))
-    return Solution(*tensors(result, info))
+    result, info, failed = elimination.solve(A, B)
+    if failed and check_errors:
+        require_no_failure("linalg.solve", info.numpy(), SINGULAR.format("{}", "solution"))
+    return Solution(result, info)
 
 
 @solve_matrices.vjp("A")
@@ -401,11 +383,7 @@ def triangle_solved(a, b, *, upper, left=True, unitriangular=False):
     reference=triangle_solved, reads_values=True, packs=True, complex=True)
 def solve_triangles(A: Tensor, B: Tensor, upper, unitriangular=False):
     """X of A @ X = B for triangular matrices of one batch shape."""
-    found = triangles.solve(A, B, upper, unitriangular)
-    if found is not None:
-        return found
-    return tensors(lapack.solve_triangular(
-        A.numpy(force=True), B.numpy(force=True), upper, unitriangular))[0]
+    return triangles.solve(A, B, upper, unitriangular)
 
 
 @solve_triangles.vjp("A")

@@ -4,8 +4,7 @@ LAPACK is called by the loops of `numpy.linalg` and, for what these lack, in the
 has loaded. Functions take Tensors outside of graphs, or arrays, and give arrays; batches are in the
 dims in front.
 
-NumPy's loops take any strides and need no GIL. They mark a matrix that they fail at with NaN and by
-the floating-point flag `invalid`, which `failed` turns into the number that LAPACK would give. The
+NumPy's loops take any strides and need no GIL, and mark a matrix that they fail at with NaN. The
 BLAS runs with one thread, so that results have the same bits for any number of threads.
 """
 
@@ -56,37 +55,9 @@ def of_finite(loop, a):
     return results
 
 
-def marked(result):
-    """Which matrices of a batch were marked as failures: those with NaN."""
-    return np.isnan(result).any(axis=(-2, -1))
-
-
-def infos(a, result, number, *others):
-    """The int32 number of each matrix: 0, or what `number` finds for one that is marked.
-
-    `number` rounds otherwise than LAPACK, and may get to the end where that failed: then it was the
-    last step. No failure is NaN that came of the matrix itself, or of `others` beside it.
-    """
-    info = np.zeros(a.shape[:-2], np.int32)
-    if not products.all_finite(result):
-        for place in map(tuple, np.argwhere(marked(result))):
-            info[place] = number(a[place])
-            if not info[place] and np.isnan(result[place]).all() and all(
-                    np.isfinite(x[place]).all() for x in (a, *others)):
-                info[place] = a.shape[-1]
-            result[place] = np.nan
-    return info
-
-
 def as_batch(a):
     """A contiguous array as a batch of matrices with one dim in front."""
     return a[None] if a.ndim == 2 else a.reshape((math.prod(a.shape[:-2]),) + a.shape[-2:])
-
-
-def written_apart(a):
-    """An array as contiguous memory that may be written to: itself, or a copy."""
-    flags = a.flags
-    return a if flags.c_contiguous and flags.writeable else np.array(a, order="C")
 
 
 def upper_triangles(a):
@@ -99,71 +70,7 @@ def copied_columns(a):
     return as_batch(np.array(a.swapaxes(-1, -2), order="C"))
 
 
-# ---- Cholesky ------------------------------------------------------------------------------------
-
-def cholesky(x):
-    """The lower factors, and the order of the first minor that is not positive, or 0."""
-    a, found = x.numpy(force=True), small.cholesky(x)
-    factors = call(loops.cholesky_lo, a) if found is None else found.numpy()
-    return factors, infos(a, factors, failing_minor)
-
-
-def failing_minor(a):
-    """The order of the first leading minor that is not positive definite, by Cholesky's rows, of a
-    matrix that has such: if none is found here, where rounding goes otherwise, the last one."""
-    factor = np.zeros_like(a)
-    for j in range(len(a)):
-        rest = np.real(a[j, j]) - np.sum(np.abs(factor[j, :j]) ** 2)
-        if not rest > 0:
-            return j + 1
-        factor[j, j] = np.sqrt(rest)
-        factor[j + 1:, j] = (a[j + 1:, j] - factor[j + 1:, :j] @ factor[j, :j].conj()) / (
-            factor[j, j])
-    return len(a)
-
-
 # ---- LU ------------------------------------------------------------------------------------------
-
-def solve(x, y):
-    """z of x @ z = y, and the place of the first zero on the diagonal of U, or 0."""
-    a, b, found = x.numpy(force=True), y.numpy(force=True), small.solve(x, y)
-    z = call(loops.solve, a, b) if found is None else found.numpy()
-    return z, infos(a, z, zero_pivot, b) if b.shape[-1] else inv(x)[1]
-
-
-def inv(x):
-    """The inverses, and the place of the first zero on the diagonal of U, or 0."""
-    a, found = x.numpy(force=True), small.inverse(x)
-    inverse = call(loops.inv, a) if found is None else found.numpy()
-    return inverse, infos(a, inverse, zero_pivot)
-
-
-def det(x):
-    """The determinants."""
-    found = small.determinant(x)
-    return call(loops.det, x.numpy(force=True)) if found is None else found.numpy()
-
-
-def slogdet(x):
-    """The signs of the determinants and the logarithms of their sizes, as Tensors."""
-    found = small.lu(x) or elimination.factors(x)
-    if found is None:
-        return tuple(map(from_numpy, map(np.asarray, call(loops.slogdet, x.numpy(force=True)))))
-    return elimination.log_determinants(*found[:2])
-
-
-def zero_pivot(a):
-    """The place, from 1, of the first zero on the diagonal of U; 0 where there is none."""
-    u = a.astype(np.result_type(a, np.float64))
-    with np.errstate(all="ignore"):
-        for j in range(len(u)):
-            row = j + np.argmax(np.abs(u[j:, j]))
-            u[[j, row]] = u[[row, j]]
-            if u[j, j] == 0:
-                return j + 1
-            u[j + 1:] -= np.outer(u[j + 1:, j] / u[j, j], u[j])
-    return 0
-
 
 def lu_factor(x):
     """L and U in one matrix, the pivots from 1, and the place of the first zero on U's diagonal, as
@@ -195,27 +102,17 @@ def lu_of(a):
     return pivots, info
 
 
-def solve_triangular(a, b, upper, unitriangular):
-    """x of a @ x = b for triangles of a."""
-    if LAPACK:
-        x = np.array(b, order="C")
-        by_columns = not a.flags.c_contiguous and a.swapaxes(-1, -2).flags.c_contiguous
-        if by_columns:
-            a = a.swapaxes(-1, -2)
-        products.trsm(as_batch(written_apart(a)), as_batch(x), upper, unitriangular, by_columns)
-        return x
-    a = np.triu(a) if upper else np.tril(a)
-    if unitriangular:
-        places = np.arange(a.shape[-1])
-        a[..., places, places] = 1
-    return call(loops.solve, a, b)
+def inverses(x):
+    """The inverses, NaN where there is none, and infos, as arrays."""
+    found, info, _ = elimination.solve(x, eye(x.shape[-1], dtype=x.dtype).expand(x.shape))
+    return found.numpy(), info.numpy()
 
 
 def cofactors(x):
     """The determinant times the inverse transposed, or its limit where there is no inverse."""
-    a, (inverse, info) = x.numpy(force=True), inv(x)
+    a, (inverse, info) = x.numpy(force=True), inverses(x)
     with np.errstate(all="ignore"):
-        found = det(x)[..., None, None] * inverse.swapaxes(-1, -2)
+        found = elimination.determinants(x).numpy()[..., None, None] * inverse.swapaxes(-1, -2)
     for place in map(tuple, np.argwhere(info)):
         if np.isfinite(a[place]).all():
             found[place] = cofactors_by_svd(a[place])
@@ -231,7 +128,7 @@ def cofactors_by_svd(a):
 
 def regularized(x):
     """What to add to the singular matrices of a batch to make them regular; None without these."""
-    a, info = x.numpy(force=True), inv(x)[1]
+    a, info = x.numpy(force=True), inverses(x)[1]
     if not info.any():
         return None
     added = np.zeros_like(a)

@@ -9,34 +9,38 @@ from tensorlib._core.base.scratch import refuse_scratch
 from tensorlib._core.products import householder
 
 each = pytest.mark.parametrize
+DTYPES = ["float32", "float64", "complex64", "complex128"]
 SHAPES = [(1, 1), (4, 4), (17, 17), (33, 31), (31, 33), (64, 40), (130, 130), (40, 100), (700, 65)]
 
 
 def drawn(*shape, dtype="float64"):
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype(dtype)
+    rng = np.random.default_rng(sum(shape))
+    x = rng.normal(size=shape)
+    return (x + 1j * rng.normal(size=shape) if "complex" in dtype else x).astype(dtype)
 
 
 @each("shape", SHAPES)
-@each("dtype", ["float32", "float64"])
+@each("dtype", DTYPES)
 def test_decompositions_are_near(shape, dtype):
     a, k = drawn(*shape, dtype=dtype), min(shape)
-    eps = np.finfo(dtype).eps
+    eps = np.finfo(dtype).eps * (2 if "complex" in dtype else 1)     # a product is four of them
     h, tau = tl.geqrf(tl.tensor(a))
-    raw, factors = np.linalg.qr(a.astype(np.float64), "raw")
+    wider = np.result_type(dtype, np.float64)
+    raw, factors = np.linalg.qr(a.astype(wider), "raw")
     assert np.abs(h.numpy() - raw.T).max() < 50 * k * eps
     assert np.abs(tau.numpy() - factors).max() < 50 * k * eps
-    q = tl.linalg.householder_product(h[:, :k], tau).numpy().astype(np.float64)
+    q = tl.linalg.householder_product(h[:, :k], tau).numpy().astype(wider)
     r = np.triu(h.numpy()[:k])
     assert np.abs(q @ r - a).max() < (4 + 0.1 * k) * eps * np.abs(a).max()
-    assert np.abs(q.T @ q - np.eye(k)).max() < 20 * eps
+    assert np.abs(q.conj().T @ q - np.eye(k)).max() < 20 * eps
     for mode in ("reduced", "complete"):
         q, r = (x.numpy() for x in tl.linalg.qr(tl.tensor(a), mode))
-        assert np.abs(q.astype(np.float64) @ r - a).max() < (4 + 0.1 * k) * eps * np.abs(a).max()
+        assert np.abs(q.astype(wider) @ r - a).max() < (4 + 0.1 * k) * eps * np.abs(a).max()
         assert not np.tril(r, -1).any() and q.shape[-1] == r.shape[-2]
-        assert np.abs(q.T @ q - np.eye(q.shape[-1])).max() < 30 * eps
+        assert np.abs(q.conj().T @ q - np.eye(q.shape[-1])).max() < 30 * eps
 
 
-@each("dtype", ["float32", "float64"])
+@each("dtype", DTYPES)
 def test_bits_are_the_same_in_a_batch_and_by_any_number_of_threads(dtype):
     a = tl.tensor(drawn(2, 3, 300, 200, dtype=dtype))
     found, threads = [], tl.get_num_threads()
@@ -68,9 +72,11 @@ def test_layouts_have_the_same_bits(layout):
 
 
 @each("dtype, sizes", [("float32", [1e-38, 1e-25, 1e-15, 1e15, 1e25, 1e37]),
-                       ("float64", [1e-300, 1e-160, 1e-100, 1e100, 1e160, 1e300])])
+                       ("float64", [1e-300, 1e-160, 1e-100, 1e100, 1e160, 1e300]),
+                       ("complex64", [1e-25, 1e-15, 1e15, 1e25, 1e36]),
+                       ("complex128", [1e-300, 1e-160, 1e-100, 1e100, 1e160, 1e300])])
 def test_very_large_and_very_small_columns(dtype, sizes):
-    a = drawn(40, 40)
+    a = drawn(40, 40, dtype="complex128" if "complex" in dtype else "float64")
     q, r = (x.numpy() for x in tl.linalg.qr(tl.tensor(a.astype(dtype))))
     for size in sizes:
         other, scaled = (x.numpy() for x in tl.linalg.qr(tl.tensor((a * size).astype(dtype))))
@@ -100,12 +106,13 @@ def test_what_is_not_finite_gives_nan(value):
 
 
 @each("k", [0, 5, 32, 50])
-def test_products_of_some_reflections_with_any_factors(k):
-    a, tau = drawn(60, 50) / 8, drawn(k)
+@each("dtype", ["float64", "complex128"])
+def test_products_of_some_reflections_with_any_factors(k, dtype):
+    a, tau = drawn(60, 50, dtype=dtype) / 8, drawn(k, dtype=dtype)
     wanted = np.eye(60)
     for i in range(k):
         v = np.tril(a, -1)[:, i] + np.eye(60)[i]
-        wanted = wanted @ (np.eye(60) - tau[i] * np.outer(v, v))
+        wanted = wanted @ (np.eye(60) - tau[i] * np.outer(v, v.conj()))
     found = tl.linalg.householder_product(tl.tensor(a), tl.tensor(tau)).numpy()
     np.testing.assert_allclose(found, wanted[:, :50], rtol=1e-9, atol=1e-9 * np.abs(wanted).max())
 

@@ -204,15 +204,6 @@ def test_triangles_found_column_by_column(x, pivots, info):
     np.testing.assert_allclose(packed.numpy(), a, atol=1e-6)
 
 
-def test_the_minor_and_the_pivot_that_fail():
-    assert [lapack.failing_minor(np.array(x)) for x in (
-        [[1.0, 2.0], [2.0, 1.0]], [[-1.0]], [[0.0]], [[4.0, 2.0], [2.0, 2.0]],
-        [[1.0, 1.0], [1.0, 1.0]])] == [2, 1, 1, 2, 2]
-    assert [lapack.zero_pivot(np.array(x)) for x in (
-        [[1.0, 2.0], [2.0, 1.0]], [[0.0]], [[1.0, 1.0], [1.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]],
-        [[0.0, 1.0], [0.0, 1.0]])] == [0, 1, 2, 0, 1]
-
-
 @pytest.mark.parametrize("hermitian", [False, True])
 def test_ldl_of_complex_matrices_with_blocks_of_two(hermitian):
     """A diagonal of zeros has no pivot of one number."""

@@ -9,11 +9,14 @@ from tensorlib.testing import assert_close
 
 each = pytest.mark.parametrize
 SIZES = [17, 31, 64, 65, 130, 331]
+DTYPES = ["float32", "float64", "complex64", "complex128"]
 
 
 def definite(n, dtype, *batch):
-    x = np.random.default_rng(n).normal(size=(*batch, n, n))
-    return (x @ x.swapaxes(-1, -2) / n + np.eye(n)).astype(dtype)
+    rng = np.random.default_rng(n)
+    x = rng.normal(size=(*batch, n, n))
+    x = x + 1j * rng.normal(size=x.shape) if "complex" in dtype else x
+    return (x @ x.swapaxes(-1, -2).conj() / n + np.eye(n)).astype(dtype)
 
 
 def backward_error(found, wanted):
@@ -22,27 +25,28 @@ def backward_error(found, wanted):
 
 
 @each("n", SIZES)
-@each("dtype", ["float32", "float64"])
+@each("dtype", DTYPES)
 def test_factors_are_as_near_as_those_of_lapack(n, dtype):
     a = definite(n, dtype)
     given = a + np.triu(np.full_like(a, np.nan), 1)         # the other triangle is not read
     factor = tl.linalg.cholesky(tl.tensor(given))
     lower = factor.numpy()
     assert not np.triu(lower, 1).any() and factor.dtype == getattr(tl, dtype)
-    assert backward_error(lower.astype(np.float64) @ lower.T, a) < 4
-    upper = tl.linalg.cholesky(tl.tensor(given.T.copy()), upper=True)
-    assert (upper.numpy() == lower.T).all()
+    assert backward_error(lower.astype(np.result_type(dtype, np.float64)) @ lower.conj().T, a) < 4
+    upper = tl.linalg.cholesky(tl.tensor(given.conj().T.copy()), upper=True)
+    assert (upper.numpy() == lower.conj().T).all()
 
 
 @each("n", SIZES)
 @each("columns", [1, 7, 32, 150])
-@each("dtype", ["float32", "float64"])
+@each("dtype", DTYPES)
 def test_systems_are_solved_as_near_as_by_lapack(n, columns, dtype):
     lower = np.linalg.cholesky(definite(n, dtype))
     b = np.random.default_rng(columns).normal(size=(n, columns)).astype(dtype)
     other = np.triu(np.full_like(lower, np.nan), 1)         # the other triangle is not read
     # residuals in float64 would be rounded by more than what is measured
-    wider = np.float64 if dtype == "float32" else np.longdouble
+    single = dtype in ("float32", "complex64")
+    wider = np.result_type(dtype, np.float64 if single else np.longdouble)
     bound = 4 if np.finfo(wider).eps < np.finfo(dtype).eps else 40
     for a, given, upper in ((lower, lower + other, False), (lower.T, (lower + other).T, True)):
         for unit in (False, True):
@@ -57,11 +61,11 @@ def test_systems_are_solved_as_near_as_by_lapack(n, columns, dtype):
             x = found[0].numpy()
             assert (x == found[1].numpy()).all()
             exact = a.astype(wider)
-            size = np.abs(a.astype(np.float64)) @ np.abs(x)
+            size = np.abs(a).astype(np.float64) @ np.abs(x)
             assert (np.abs(exact @ x - b) <= bound * np.finfo(dtype).eps * size).all()
 
 
-@each("dtype", ["float32", "float64"])
+@each("dtype", DTYPES)
 def test_bits_are_the_same_in_a_batch_and_by_any_number_of_threads(dtype):
     a = definite(200, dtype, 2, 3)
     b = np.random.default_rng(0).normal(size=(2, 3, 200, 300)).astype(dtype)
@@ -83,7 +87,7 @@ def test_bits_are_the_same_in_a_batch_and_by_any_number_of_threads(dtype):
         assert all((x == y).all() for x, y in zip(found[0], others, strict=True))
 
 
-@each("dtype", ["float32", "float64"])
+@each("dtype", DTYPES)
 @each("place", [0, 2, 63, 64, 69])
 def test_the_first_minor_that_is_not_positive_is_named(dtype, place):
     a = definite(70, dtype, 3)
@@ -110,7 +114,7 @@ def test_zeros_on_the_diagonal_and_empty_systems():
 @each("n, dtype", [(33, tl.float64), (129, tl.float64), (300, tl.float64), (200, tl.complex128)])
 @each("upper", [False, True])
 def test_inverses_by_factors_are_those_of_the_whole(n, dtype, upper):
-    """By blocks, and complex ones by quarters; Hermitian to the bit, with gradients."""
+    """By blocks; Hermitian to the bit, with gradients."""
     x = tl.randn(2, n, n, dtype=dtype, generator=tl.Generator().manual_seed(3))
     square = x @ x.mH + n * tl.eye(n, dtype=dtype)
     factor = tl.linalg.cholesky(square, upper=upper).requires_grad_()

@@ -6,7 +6,7 @@ threads share. Sums are cut into blocks whose bounds follow from the number of r
 the bits of an element depend neither on the threads nor on the other matrices of a batch.
 """
 
-from libc.math cimport NAN, fabs, frexp, ldexp, log
+from libc.math cimport NAN, fabs, frexp, hypot, ldexp, log
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy
 
@@ -17,10 +17,11 @@ from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport share
-from tensorlib._core.products.panel_products cimport add_panels, pack_panels, panels_size, turn
+from tensorlib._core.products.complex_blocks cimport find_blocks
+from tensorlib._core.products.panel_products cimport add_panels, pack_signed, parts, real_of, turn
 from tensorlib._core.products.triangles cimport (
-    COLUMNS, RELEASE_GIL, SYSTEM_BYTES, TRIANGLE, Systems, grain, negate, size_of, solve_columns,
-    substitute, takes,
+    COLUMNS, RELEASE_GIL, SYSTEM_BYTES, TRIANGLE, Systems, fill, grain, side, size_of,
+    solve_columns, substitute, takes,
 )
 from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
@@ -34,6 +35,7 @@ ctypedef Py_ssize_t (*eliminate_fn)(char* p, Py_ssize_t p_row, Py_ssize_t n, Py_
 
 cdef eliminate_fn eliminates[N_DTYPES]
 find_by_dtype("triangles", "eliminate", <void**>eliminates)
+find_blocks("eliminate", <void**>eliminates)
 
 ctypedef struct Work:
     int dtype
@@ -52,10 +54,10 @@ ctypedef struct Block:       # columns [j, j + cols) of a matrix
     Py_ssize_t[TRIANGLE] places
 
 
-cdef inline Py_ssize_t width_of(Py_ssize_t n) noexcept nogil:
+cdef inline Py_ssize_t width_of(int dtype, Py_ssize_t n) noexcept nogil:
     """How many columns are eliminated at a time. The kernel is slower than the panels, but these
     want many columns for many rows: 256 x 256 of float32 takes 270 us by 16 and 350 by 64."""
-    return 16 if n <= 256 else 32 if n <= 512 else TRIANGLE
+    return 16 if n <= 256 else 32 if n <= 512 else side(dtype, TRIANGLE)
 
 
 cdef void exchange(Block* b, char* x, Py_ssize_t row, Py_ssize_t cols) noexcept nogil:
@@ -82,16 +84,16 @@ cdef void eliminate_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noex
     cdef Block* b = <Block*>context
     cdef char[TRIANGLE * TRIANGLE * 8] panels
     cdef Py_ssize_t strip, cols, size = size_of(b.dtype), row = b.n * size, below = b.j + b.cols
+    cdef Py_ssize_t wide = side(b.dtype, TRIANGLE)
     cdef char* at
     cdef char* here
     for strip in range(begin, end):
-        cols = min(<Py_ssize_t>TRIANGLE, b.n - below - strip * TRIANGLE)
-        at = b.x + (below + strip * TRIANGLE) * size
+        cols = min(wide, b.n - below - strip * wide)
+        at = b.x + (below + strip * wide) * size
         here = at + b.j * row
         exchange(b, at, row, cols)
         substitute(b.dtype, b.x + b.j * (b.n + 1) * size, b.n, here, b.n, b.cols, cols)
-        pack_panels(b.dtype, here, b.n, 1, panels, b.cols, cols)
-        negate(b.dtype, panels, panels_size(b.cols, cols))
+        pack_signed(b.dtype, here, b.n, 1, False, True, panels, b.cols, cols)
         add_panels(b.dtype, b.left, TRIANGLE, 1, panels, at + below * row, b.n, b.n - below,
                    b.cols, cols)
 
@@ -101,9 +103,10 @@ cdef Py_ssize_t factor_matrix(Block* b, char* y, Py_ssize_t m, int32_t* pivots,
     """x (n, n) := L and U in one matrix; exchanges the rows of y (n, m), too. Returns the place,
     from 1, of the first zero on the diagonal of U, or 0."""
     cdef Py_ssize_t c, rows, found, info = 0, size = size_of(b.dtype), row = b.n * size
-    cdef Py_ssize_t turned_row = b.n + BEHIND, width = width_of(b.n)
+    cdef Py_ssize_t turned_row = (b.n + BEHIND) * parts(b.dtype), width = width_of(b.dtype, b.n)
+    cdef Py_ssize_t wide = side(b.dtype, TRIANGLE)
     cdef char* at
-    b.j, b.left = 0, scratch + TRIANGLE * turned_row * size
+    b.j, b.left = 0, scratch + TRIANGLE * (b.n + BEHIND) * size
     while b.j < b.n:
         b.cols, rows = min(width, b.n - b.j), b.n - b.j
         at = b.x + b.j * (b.n + 1) * size
@@ -117,7 +120,7 @@ cdef Py_ssize_t factor_matrix(Block* b, char* y, Py_ssize_t m, int32_t* pivots,
         for c in range(b.cols if pivots != NULL else 0):
             pivots[b.j + c] = <int32_t>(b.j + b.places[c] + 1)
         if rows > b.cols:
-            parallel_for(eliminate_strips, b, 1 + (rows - b.cols - 1) // TRIANGLE, 1)
+            parallel_for(eliminate_strips, b, 1 + (rows - b.cols - 1) // wide, 1)
         b.j += b.cols
     return info
 
@@ -127,22 +130,22 @@ cdef void solve_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
     cdef Systems* s = <Systems*>context
     cdef Systems lower = s[0]
     cdef char* scratch = take_scratch(SYSTEM_BYTES)
-    cdef Py_ssize_t strip
+    cdef Py_ssize_t strip, wide = side(s.dtype, COLUMNS)
     cdef char* x
     if scratch == NULL:
         s.failed = True
         return
     lower.upper, lower.unit = False, True
     for strip in range(begin, end):
-        x = s.x + strip * COLUMNS * size_of(s.dtype)
-        solve_columns(&lower, s.a, x, min(<Py_ssize_t>COLUMNS, s.m - strip * COLUMNS), scratch)
-        solve_columns(s, s.a, x, min(<Py_ssize_t>COLUMNS, s.m - strip * COLUMNS), scratch)
+        x = s.x + strip * wide * size_of(s.dtype)
+        solve_columns(&lower, s.a, x, min(wide, s.m - strip * wide), scratch)
+        solve_columns(s, s.a, x, min(wide, s.m - strip * wide), scratch)
     give_scratch(scratch, SYSTEM_BYTES)
 
 
 cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Work* w = <Work*>context
-    cdef Py_ssize_t i, k, size = size_of(w.dtype)
+    cdef Py_ssize_t i, size = size_of(w.dtype)
     cdef Py_ssize_t nbytes = TRIANGLE * (2 * w.n + BEHIND) * size
     cdef char* scratch = take_scratch(nbytes)
     cdef Block b
@@ -160,13 +163,9 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
             &b, s.x, w.m, w.pivots + i * w.n if w.pivots != NULL else NULL, scratch)
         if w.info[i]:
             w.found = True
-            for k in range(w.n * w.m):
-                if w.dtype == FLOAT32:
-                    (<float*>s.x)[k] = <float>NAN
-                else:
-                    (<double*>s.x)[k] = NAN
+            fill(w.dtype, s.x, w.n * w.m, NAN)
         elif w.m > 0:
-            parallel_for(solve_strips, &s, 1 + (w.m - 1) // COLUMNS, 1)
+            parallel_for(solve_strips, &s, 1 + (w.m - 1) // side(w.dtype, COLUMNS), 1)
     w.failed = w.failed or s.failed
     give_scratch(scratch, nbytes)
 
@@ -190,7 +189,7 @@ cdef Tensor run(str name, Tensor a, Tensor y, Tensor pivots, Tensor info, bint* 
 
 def solve(Tensor a not None, Tensor b not None):
     """The solutions of a @ x = b, NaN for singular matrices; for each matrix the place of the first
-    zero on the diagonal of U, or 0; and whether any has one. None for complex matrices."""
+    zero on the diagonal of U, or 0; and whether any has one. None for other dtypes."""
     cdef Tensor x, info
     cdef bint found
     cdef int d
@@ -208,7 +207,7 @@ def solve(Tensor a not None, Tensor b not None):
 
 def factors(Tensor a not None):
     """L and U in one matrix, the pivots, from 1, and the place of the first zero on the diagonal of
-    U, or 0. None for complex matrices, and for those that are not square."""
+    U, or 0. None for other dtypes, and for those that are not square."""
     cdef Tensor x, pivots, info
     cdef bint found
     if not takes(a):
@@ -231,54 +230,83 @@ ctypedef struct Diagonals:
     int dtype
 
 
-cdef void log_determinant(const floating* x, const int32_t* pivots, Py_ssize_t n, floating* sign,
-                          floating* size) noexcept nogil:
-    """The sign (or 0) and the logarithm of the magnitude of a determinant, from L and U."""
+cdef void log_determinant(const floating* x, Py_ssize_t each, const int32_t* pivots, Py_ssize_t n,
+                          floating* sign, floating* size) noexcept nogil:
+    """The sign, of `each` parts, or 0, and the logarithm of the magnitude of a determinant, from L
+    and U."""
     cdef Py_ssize_t i
-    cdef double total = 0
-    cdef floating at
-    sign[0] = 1
+    cdef double total = 0, re = 1, im = 0, first, most, at[2]
+    at[1] = 0
     for i in range(n):
-        at = x[i * (n + 1)]
-        total += log(fabs(at))
-        sign[0] *= (at > 0) - (at < 0) if pivots[i] == i + 1 else (at < 0) - (at > 0)
+        at[0] = x[each * i * (n + 1)]
+        if each > 1:
+            at[1] = x[each * i * (n + 1) + 1]
+        most = fabs(at[0]) if each == 1 else hypot(at[0], at[1])
+        total += log(most)
+        if each == 1:
+            re *= (at[0] > 0) - (at[0] < 0)
+        elif most > 0:
+            first = (re * at[0] - im * at[1]) / most
+            im = (re * at[1] + im * at[0]) / most
+            re = first
+        else:
+            re = im = most                           # 0, or NaN
+        if pivots[i] != i + 1:
+            re, im = -re, -im
+    sign[0] = <floating>re
+    if each > 1:
+        sign[1] = <floating>im
     size[0] = <floating>total
 
 
-cdef inline floating determinant(const floating* x, const int32_t* pivots,
-                                 Py_ssize_t n) noexcept nogil:
+cdef void determinant(const floating* x, Py_ssize_t each, const int32_t* pivots, Py_ssize_t n,
+                      floating* y) noexcept nogil:
     """A determinant, from L and U: a product in double whose exponent is kept apart."""
     cdef Py_ssize_t i
-    cdef double total = 1
+    cdef double re = 1, im = 0, first, at[2]
     cdef int exponent = 0, more
+    at[1] = 0
     for i in range(n):
-        total = frexp(total * x[i * (n + 1)], &more)
+        at[0] = x[each * i * (n + 1)]
+        if each > 1:
+            at[1] = x[each * i * (n + 1) + 1]
+            first = re * at[0] - im * at[1]
+            im = re * at[1] + im * at[0]
+            re = first
+            frexp(max(fabs(re), fabs(im)), &more)
+            re, im = ldexp(re, -more), ldexp(im, -more)
+        else:
+            re = frexp(re * at[0], &more)
         exponent += more
         if pivots[i] != i + 1:
-            total = -total
-    return <floating>ldexp(total, exponent)
+            re, im = -re, -im
+    y[0] = <floating>ldexp(re, exponent)
+    if each > 1:
+        y[1] = <floating>ldexp(im, exponent)
+
+
+cdef void run_of(Diagonals* f, const floating* x, floating* sign, floating* size,
+                 Py_ssize_t i) noexcept nogil:
+    cdef Py_ssize_t each = parts(f.dtype)
+    if size == NULL:
+        determinant(x + each * i * f.n * f.n, each, f.pivots + i * f.n, f.n, sign + each * i)
+    else:
+        log_determinant(x + each * i * f.n * f.n, each, f.pivots + i * f.n, f.n, sign + each * i,
+                        size + i)
 
 
 cdef void run_diagonals(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Diagonals* f = <Diagonals*>context
-    cdef Py_ssize_t i, n = f.n
-    cdef const float* single = <const float*>f.x
-    cdef const double* double_ = <const double*>f.x
+    cdef Py_ssize_t i
     for i in range(begin, end):
-        if f.dtype == FLOAT32 and f.size == NULL:
-            (<float*>f.sign)[i] = determinant(single + i * n * n, f.pivots + i * n, n)
-        elif f.dtype == FLOAT32:
-            log_determinant(single + i * n * n, f.pivots + i * n, n, <float*>f.sign + i,
-                            <float*>f.size + i)
-        elif f.size == NULL:
-            (<double*>f.sign)[i] = determinant(double_ + i * n * n, f.pivots + i * n, n)
+        if real_of(f.dtype) == FLOAT32:
+            run_of(f, <const float*>f.x, <float*>f.sign, <float*>f.size, i)
         else:
-            log_determinant(double_ + i * n * n, f.pivots + i * n, n, <double*>f.sign + i,
-                            <double*>f.size + i)
+            run_of(f, <const double*>f.x, <double*>f.sign, <double*>f.size, i)
 
 
 def determinants(Tensor a not None):
-    """The determinants of real matrices; None for complex ones."""
+    """The determinants; None for other dtypes."""
     found = factors(a)
     return None if found is None else of_diagonals(found[0], found[1], False)
 
@@ -294,7 +322,7 @@ cdef object of_diagonals(Tensor a, Tensor pivots, bint logarithms):
     cdef int d
     if not (takes(a) and a.packed and pivots.packed and pivots.type == INT32
             and pivots.ndim_ == a.ndim_ - 1):
-        raise ValueError("linalg.slogdet: expected L and U of real matrices and their pivots")
+        raise ValueError("linalg.slogdet: expected L and U of matrices and their pivots")
     for d in range(pivots.ndim_):
         if pivots.dims[d] != a.dims[d]:
             raise ValueError("linalg.slogdet: expected a pivot for each row")
@@ -302,7 +330,7 @@ cdef object of_diagonals(Tensor a, Tensor pivots, bint logarithms):
     elements("linalg.slogdet", pivots)
     sign = new_tensor(a.type, a.ndim_ - 2, a.dims)
     if logarithms:
-        size = new_tensor(a.type, a.ndim_ - 2, a.dims)
+        size = new_tensor(real_of(a.type), a.ndim_ - 2, a.dims)
     f.x, f.pivots, f.dtype = a.data_pointer, <const int32_t*>pivots.data_pointer, a.type
     f.sign, f.n = sign.data_pointer, a.dims[a.ndim_ - 1]
     f.size = size.data_pointer if logarithms else NULL

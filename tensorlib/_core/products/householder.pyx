@@ -1,24 +1,25 @@
 """Householder reflections block by block: QR decompositions, and products of reflections.
 
 Matrices are column-major. A block of up to REFLECTIONS columns is reduced at a time (`_kernels/
-reflections.h`). The product of a block's reflections is 1 - V @ T @ V.T (Schreiber and Van Loan,
-1989); the columns to its right are multiplied by that with panels (`panel_products.pyx`), in strips
-that threads share. Sums over rows are cut into blocks whose bounds follow from the number of rows
-alone, so that the bits of a column depend neither on the threads nor on the batch.
+reflections.h`). The product of a block's reflections is 1 - V @ T @ V.mH (Schreiber and Van Loan,
+1989); the columns to its right are multiplied by its adjoint with panels (`panel_products.pyx`), in
+strips that threads share. Sums over rows are cut into blocks whose bounds follow from the number of
+rows alone, so that the bits of a column depend neither on the threads nor on the batch.
 """
 
 from libc.string cimport memcpy, memset
 
-from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, N_DTYPES
+from tensorlib._core.base.dtypes cimport COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, N_DTYPES
 from tensorlib._core.base.kernels cimport find_by_dtype
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport MAX_NDIM, times
 from tensorlib._core.base.work cimport run_alone, share
+from tensorlib._core.products.complex_blocks cimport conjugate, find_blocks
 from tensorlib._core.products.panel_products cimport (
-    add_panels, multiply_panels, pack_panels, turn,
+    add_panels, multiply_panels, pack_panels, pack_signed, parts, real_of, turn,
 )
-from tensorlib._core.products.triangles cimport RELEASE_GIL, grain, size_of
+from tensorlib._core.products.triangles cimport RELEASE_GIL, grain, side, size_of
 from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport copy_into, packed, packed_copy
@@ -42,6 +43,8 @@ cdef reflect_fn reflects[N_DTYPES]
 cdef weigh_fn weighs[N_DTYPES]
 find_by_dtype("triangles", "reflect", <void**>reflects)
 find_by_dtype("triangles", "weigh", <void**>weighs)
+find_blocks("reflect", <void**>reflects)
+find_blocks("weigh", <void**>weighs)
 
 ctypedef struct Work:
     int dtype
@@ -77,52 +80,60 @@ cdef Py_ssize_t row_of(int dtype, Py_ssize_t m) noexcept nogil:
 
 
 cdef void pack_rows(Block* b, Py_ssize_t rows) noexcept nogil:
-    """Packs V into panels for `times_rows`, DEPTH rows after DEPTH rows."""
-    cdef Py_ssize_t l = 0, size = size_of(b.dtype)
+    """Packs conj(V) into panels for `times_rows`, DEPTH rows after DEPTH rows."""
+    cdef Py_ssize_t l = 0, size = size_of(b.dtype), deep = side(b.dtype, DEPTH)
     while l < rows:
-        pack_panels(b.dtype, b.v + l * size, 1, b.row, b.panels + l * REFLECTIONS * size,
-                    min(<Py_ssize_t>DEPTH, rows - l), b.cols)
-        l += DEPTH
+        pack_signed(b.dtype, b.v + l * size, 1, b.row, True, False,
+                    b.panels + l * REFLECTIONS * size, min(deep, rows - l), b.cols)
+        l += deep
 
 
 cdef void times_rows(Block* b, const char* x, Py_ssize_t x_row, char* y, Py_ssize_t count,
                      Py_ssize_t rows) noexcept nogil:
-    """y (count, cols) := x (count, rows) @ V; the rows of y are REFLECTIONS elements apart"""
-    cdef Py_ssize_t l = 0, depth, size = size_of(b.dtype)
+    """y (count, cols) := x (count, rows) @ conj(V); the rows of y are REFLECTIONS elements apart"""
+    cdef Py_ssize_t l = 0, depth, size = size_of(b.dtype), deep = side(b.dtype, DEPTH)
     while l < rows:
-        depth = min(<Py_ssize_t>DEPTH, rows - l)
+        depth = min(deep, rows - l)
         if l == 0:
             multiply_panels(b.dtype, x, x_row, 1, b.panels, y, REFLECTIONS, count, depth, b.cols)
         else:
             add_panels(b.dtype, x + l * size, x_row, 1, b.panels + l * REFLECTIONS * size, y,
                        REFLECTIONS, count, depth, b.cols)
-        l += DEPTH
+        l += deep
+
+
+cdef void turn_square(Block* b, const char* x, Py_ssize_t row, char* y) noexcept nogil:
+    """y (cols, cols) := the adjoint of x"""
+    turn(b.dtype, x, row, y, REFLECTIONS, b.cols, b.cols)
+    conjugate(b.dtype, y, REFLECTIONS * b.cols)
 
 
 cdef void join(Block* b, const char* factors, bint transposed) noexcept nogil:
-    """Packs V and -T @ V.T; or, `transposed`, V and -T.T @ V.T."""
+    """Packs conj(V) and -conj(T) @ V.T; or, `transposed`, conj(V) and -T.T @ V.T."""
     cdef char[REFLECTIONS * REFLECTIONS * 8] squares
     cdef char[REFLECTIONS * REFLECTIONS * 8] t
     cdef Py_ssize_t rows = b.m - b.j
     pack_rows(b, rows)
     times_rows(b, b.v, b.row, squares, b.cols, rows)
     weighs[b.dtype](squares, factors, t, b.cols)
+    if transposed:
+        turn_square(b, t, REFLECTIONS, squares)
     pack_panels(b.dtype, b.v, b.row, 1, b.weights, b.cols, rows)
-    multiply_panels(b.dtype, t, 1 if transposed else REFLECTIONS,
-                    REFLECTIONS if transposed else 1, b.weights, b.columns, b.row, b.cols, b.cols,
-                    rows)
+    multiply_panels(b.dtype, &squares[0] if transposed else &t[0], REFLECTIONS, 1, b.weights,
+                    b.columns, b.row, b.cols, b.cols, rows)
     pack_panels(b.dtype, b.columns, b.row, 1, b.weights, b.cols, rows)
 
 
 cdef void reflect_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """x -= x @ V @ T @ V.T from row j on, for strips of columns, which are rows in memory"""
+    """x += x @ conj(V) @ the weights from row j on, for strips of columns, which are rows in memory
+    """
     cdef Block* b = <Block*>context
     cdef char[STRIP * REFLECTIONS * 8] y
-    cdef Py_ssize_t strip, first, count
+    cdef Py_ssize_t strip, first, count, wide = side(b.dtype, STRIP)
     cdef char* at
     for strip in range(begin, end):
-        first = b.begin + strip * STRIP
-        count = min(<Py_ssize_t>STRIP, b.n - first)
+        first = b.begin + strip * wide
+        count = min(wide, b.n - first)
         at = b.x + (first * b.m + b.j) * size_of(b.dtype)
         times_rows(b, at, b.m, y, count, b.m - b.j)
         add_panels(b.dtype, y, REFLECTIONS, 1, b.weights, at, b.m, count, b.cols, b.m - b.j)
@@ -131,7 +142,7 @@ cdef void reflect_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
 cdef void reflect_beside(Block* b) noexcept nogil:
     """The same for all columns from `begin` on, shared by threads."""
     if b.begin < b.n:
-        parallel_for(reflect_strips, b, 1 + (b.n - b.begin - 1) // STRIP, 1)
+        parallel_for(reflect_strips, b, 1 + (b.n - b.begin - 1) // side(b.dtype, STRIP), 1)
 
 
 cdef void decompose(Block* b, char* factors, Py_ssize_t k) noexcept nogil:
@@ -161,10 +172,13 @@ cdef void decompose(Block* b, char* factors, Py_ssize_t k) noexcept nogil:
 
 cdef void set_one(int dtype, char* x, Py_ssize_t i, bint added) noexcept nogil:
     """x[i] := 1, or, `added`, x[i] += 1"""
-    if dtype == FLOAT32:
+    i *= parts(dtype)
+    if real_of(dtype) == FLOAT32:
         (<float*>x)[i] = 1 + ((<float*>x)[i] if added else 0)
     else:
         (<double*>x)[i] = 1 + ((<double*>x)[i] if added else 0)
+    if parts(dtype) > 1 and not added:
+        memset(x + (i + 1) * size_of(dtype) // 2, 0, size_of(dtype) // 2)
 
 
 cdef void read_vectors(Block* b) noexcept nogil:
@@ -181,6 +195,7 @@ cdef void read_vectors(Block* b) noexcept nogil:
 
 cdef void multiply(Block* b, const char* factors, Py_ssize_t k) noexcept nogil:
     """x (n, m), column-major := the first n columns of the product of the k reflections in it"""
+    cdef char[REFLECTIONS * REFLECTIONS * 8] square
     cdef Py_ssize_t c, size = size_of(b.dtype)
     cdef char* at
     for c in range(k, b.n):
@@ -194,8 +209,9 @@ cdef void multiply(Block* b, const char* factors, Py_ssize_t k) noexcept nogil:
         join(b, factors + b.j * size, True)
         reflect_beside(b)
         at = b.x + b.j * b.m * size
-        multiply_panels(b.dtype, b.v, 1, b.row, b.weights, at + b.j * size, b.m, b.cols, b.cols,
-                        b.m - b.j)
+        turn_square(b, b.v, b.row, square)
+        multiply_panels(b.dtype, square, REFLECTIONS, 1, b.weights, at + b.j * size, b.m, b.cols,
+                        b.cols, b.m - b.j)
         for c in range(b.cols):
             memset(at + c * b.m * size, 0, b.j * size)
             set_one(b.dtype, at + c * b.m * size, b.j + c, True)
@@ -212,7 +228,7 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
         w.failed = True
         return
     b.dtype, b.m, b.n, b.row = w.dtype, w.m, w.n, row
-    b.width = REFLECTIONS // 2 if w.k <= FEW else REFLECTIONS
+    b.width = REFLECTIONS // 2 if w.k <= FEW or parts(w.dtype) > 1 else REFLECTIONS
     b.columns, b.v, b.panels, b.weights = (
         scratch, scratch + each, scratch + 2 * each, scratch + 3 * each)
     for i in range(begin, end):
@@ -243,8 +259,8 @@ cdef int run(str name, Tensor x, Tensor factors, bint product) except -1:
 
 cdef bint takes(Tensor x) noexcept:
     """Whether `x` are matrices that this module decomposes."""
-    return ((x.type == FLOAT32 or x.type == FLOAT64) and x.ndim_ >= 2
-            and x.dims[x.ndim_ - 2] <= MOST_ROWS)
+    return ((x.type == FLOAT32 or x.type == FLOAT64 or x.type == COMPLEX64 or x.type == COMPLEX128)
+            and x.ndim_ >= 2 and x.dims[x.ndim_ - 2] <= MOST_ROWS)
 
 
 cdef Tensor turned(Tensor x):
@@ -299,7 +315,7 @@ cdef tuple decomposed(str name, Tensor a):
 
 
 def geqrf(Tensor a not None):
-    """R, the Householder vectors below it, and their factors. None for complex matrices, and for
+    """R, the Householder vectors below it, and their factors. None for other dtypes, and for
     more than MOST_ROWS rows."""
     if not takes(a):
         return None

@@ -33,9 +33,6 @@ cdef extern from "<dlfcn.h>" nogil:
 
 ctypedef void (*getrf_fn)(const int64_t* m, const int64_t* n, void* a, const int64_t* lda,
                           int64_t* pivots, int64_t* info) noexcept nogil
-ctypedef void (*trsm_fn)(const char* side, const char* uplo, const char* trans, const char* diag,
-                         const int64_t* m, const int64_t* n, const void* alpha, const void* a,
-                         const int64_t* lda, void* b, const int64_t* ldb) noexcept nogil
 ctypedef void (*geqrf_fn)(const int64_t* m, const int64_t* n, void* a, const int64_t* lda,
                           void* tau, void* work, const int64_t* lwork, int64_t* info) noexcept nogil
 ctypedef void (*orgqr_fn)(const int64_t* m, const int64_t* n, const int64_t* k, void* a,
@@ -49,13 +46,13 @@ ctypedef void (*sytrs_fn)(const char* uplo, const int64_t* n, const int64_t* nrh
                           int64_t* info) noexcept nogil
 
 cdef enum:
-    FUNCTIONS = 8
+    FUNCTIONS = 7
     BLOCK = 64               # columns of a block, for which there is work space
 
 cdef enum Function:
-    GETRF, TRSM, GEQRF, ORGQR, SYTRF, SYTRS, HETRF, HETRS
+    GETRF, GEQRF, ORGQR, SYTRF, SYTRS, HETRF, HETRS
 
-NAMES = ("getrf", "trsm", "geqrf", "orgqr", "sytrf", "sytrs", "hetrf", "hetrs")
+NAMES = ("getrf", "geqrf", "orgqr", "sytrf", "sytrs", "hetrf", "hetrs")
 OF_REALS = {"hetrf": "sytrf", "hetrs": "sytrs"}      # which are Hermitian if they are symmetric
 OF_COMPLEX = {"orgqr": "ungqr"}
 
@@ -179,25 +176,6 @@ def factors(Tensor x not None, bint symmetric=False, bint hermitian=False):
     with blas.one_blas_thread():
         run_alone(factor_all, &f, f.info, info.numel_)
     return a, pivots, info
-
-
-def trsm(cnp.ndarray a not None, cnp.ndarray b not None, bint upper, bint unit,
-         bint by_columns=False):
-    """b := the solution of a @ x = b for triangles `a`; both are row-major, or `by_columns`."""
-    cdef trsm_fn run = <trsm_fn>function_of_both(a, b, TRSM)
-    cdef Py_ssize_t i, batch = a.shape[0]
-    cdef int64_t n = a.shape[1], k = b.shape[2]
-    cdef float[2] one = [1, 0]               # with an imaginary part for complex matrices
-    cdef double[2] one_double = [1, 0]
-    cdef const void* alpha
-    if a.shape[2] != n or b.shape[1] != n or b.shape[0] != batch:
-        raise ValueError("lapack: expected systems of one dtype and size")
-    alpha = <void*>one if kind_of(a) % 2 == 0 else <void*>one_double
-    if n and k:                 # row-major: LAPACK sees x @ a = b with the other triangle
-        with blas.one_blas_thread():
-            for i in range(batch):
-                run(b"R", b"L" if upper != by_columns else b"U", b"T" if by_columns else b"N",
-                    b"U" if unit else b"N", &k, &n, alpha, matrix(a, i), &n, matrix(b, i), &k)
 
 
 def geqrf(cnp.ndarray a not None):

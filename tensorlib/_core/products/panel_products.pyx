@@ -10,11 +10,15 @@ An element is a sum of partial sums, each a chain over at most DEPTH products. S
 k alone, and not on other rows and columns, layouts or threads.
 """
 
-from tensorlib._core.base.dtypes cimport N_DTYPES
+from libc.string cimport memcpy
+
+from tensorlib._core.base.dtypes cimport COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, N_DTYPES
+from tensorlib._core.base.items cimport complex128_t
 from tensorlib._core.base.kernels cimport find_by_dtype
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
+from tensorlib._core.products.complex_blocks cimport pack_complex
 
 cdef enum:
     # Below this many products nothing is shared.
@@ -66,6 +70,7 @@ cdef enum:
     TALL = 64
     MANY = 1 << 19
     PACKED = 96             # rows from which on such a b is packed
+    MANY_ROWS = 48          # rows from which on packing a complex b pays
     FEW = 6                 # rows at least to read it unpacked, as memory is the limit with fewer
     BLAS_SMALL = 1000000    # multiplications up to which OpenBLAS does not pack either
 
@@ -129,8 +134,25 @@ cdef Py_ssize_t panels_size(Py_ssize_t k, Py_ssize_t n) noexcept nogil:
 
 cdef void pack_panels(int dtype, const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* p,
                       Py_ssize_t k, Py_ssize_t n) noexcept nogil:
-    """p := b, float32 or float64, packed into panels"""
+    """p := b, packed into panels"""
+    pack_signed(dtype, b, b_row, b_col, False, False, p, k, n)
+
+
+cdef void pack_signed(int dtype, const char* b, Py_ssize_t b_row, Py_ssize_t b_col,
+                      bint conjugated, bint negated, char* p, Py_ssize_t k,
+                      Py_ssize_t n) noexcept nogil:
+    """p := b, or its conjugate, or minus these, packed into panels"""
+    cdef Py_ssize_t i, count = panels_size(k, n) if negated and parts(dtype) == 1 else 0
+    if parts(dtype) > 1:
+        pack_complex(dtype, b, b_row, b_col, conjugated, negated, p, k, n)
+        return
     packs[dtype](b, b_row, b_col, p, k, n)
+    if dtype == FLOAT32:
+        for i in range(count):
+            (<float*>p)[i] = -(<float*>p)[i]
+    else:
+        for i in range(count):
+            (<double*>p)[i] = -(<double*>p)[i]
 
 
 cdef inline void multiply(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
@@ -138,8 +160,11 @@ cdef inline void multiply(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t
                           Py_ssize_t depth, Py_ssize_t n, const char* base,
                           Py_ssize_t base_row) noexcept nogil:
     """y (m, n) := base + a (m, k) @ the matrix packed in p, in parts of so many sums"""
-    cdef Py_ssize_t width = 2 * lanes[dtype]
-    panels[dtype](a, a_row, a_col, p, width, k * width, y, y_row, m, k, depth, n, base, base_row)
+    cdef Py_ssize_t each = parts(dtype), width
+    dtype = real_of(dtype)
+    width = 2 * lanes[dtype]
+    panels[dtype](a, each * a_row, a_col, p, width, each * k * width, y, each * y_row, m, each * k,
+                  each * depth, each * n, base, each * base_row)
 
 
 cdef void multiply_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
@@ -183,7 +208,13 @@ cdef void multiply_runs(int dtype, const char* x, const Py_ssize_t* taps, const 
 cdef void turn(int dtype, const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y_row, Py_ssize_t m,
                Py_ssize_t n) noexcept nogil:
     """y (n, m) := x.T, for x (m, n) with contiguous rows"""
-    turns[dtype](x, x_row, y, y_row, m, n)
+    cdef Py_ssize_t i, j
+    if dtype == COMPLEX128:
+        for j in range(n):
+            for i in range(m):
+                (<complex128_t*>y)[j * y_row + i] = (<const complex128_t*>x)[i * x_row + j]
+    else:                                # a complex64 has the size of a float64
+        turns[FLOAT64 if dtype == COMPLEX64 else dtype](x, x_row, y, y_row, m, n)
 
 
 # ---- a b that fits on the stack ------------------------------------------------------------------
@@ -199,8 +230,8 @@ cdef bint fits_panels(int dtype, const MatmulArgs* args) noexcept nogil:
 cdef bint adds_row(int dtype, const MatmulArgs* args) noexcept nogil:
     """Whether panels compute a product in one part, and so can add a row in registers. The bits are
     the same as if it were added afterwards."""
-    return args.k > 0 and (fits_panels(dtype, args) or args.k <= DEEP // args.y_col and (
-        panels_are_wide(dtype, args)))
+    return parts(dtype) == 1 and args.k > 0 and (
+        fits_panels(dtype, args) or args.k <= DEEP // args.y_col and panels_are_wide(dtype, args))
 
 
 cdef void run_by_panels(int dtype, const MatmulArgs* args, const char* row) noexcept nogil:
@@ -239,9 +270,11 @@ cdef void run_panels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 cdef bint panels_are_wide(int dtype, const MatmulArgs* args) noexcept nogil:
     """Whether a product of any size is faster by panels than by the BLAS."""
     cdef Py_ssize_t products = times(args.m * args.n, args.k)
-    if (way == BLAS or panels[dtype] == NULL or args.m < LEAST_ROWS or args.k == 0
+    if (way == BLAS or panels[real_of(dtype)] == NULL or args.m < LEAST_ROWS or args.k == 0
             or args.n < LEAST_WIDTH // args.y_col):
         return False
+    if parts(dtype) > 1:                 # b takes two rows for each
+        return args.m >= MANY_ROWS and products >= MANY // 4
     if way == PANELS:
         return True
     if args.b_row == args.y_col:
@@ -256,17 +289,18 @@ cdef bint block_by_panels(int dtype, const MatmulArgs* args, const char* added,
     """Computes a block of y, plus a row if `adds_row` accepts the product; false if there is no
     memory for panels."""
     cdef Part of
-    cdef Py_ssize_t size = args.y_col, parts = parts_of(args.k, DEPTH), near = 0
-    cdef bint swapped = is_swapped(args, block)
-    cdef bint unpacked = not swapped and args.b_col == size and block.rows < PACKED
-    of.turned = not swapped and not unpacked and args.a_row == size and args.a_col != size and (
-        block.cols >= TURNED_LEAST)
+    cdef Py_ssize_t size = args.y_col, near = 0, each = parts(dtype)
+    cdef Py_ssize_t chains = parts_of(args.k, DEPTH // each)
+    cdef bint swapped = each == 1 and is_swapped(args, block)
+    cdef bint unpacked = each == 1 and not swapped and args.b_col == size and block.rows < PACKED
+    of.turned = args.a_col != size and (each > 1 or not swapped and not unpacked and (
+        args.a_row == size and block.cols >= TURNED_LEAST))
     of.dtype, of.args, of.added = dtype, args, added
-    of.depth = parts_of(args.k, parts)
-    of.deep = of.depth * parts_of(parts, parts_of(args.k, DEEP // size))
+    of.depth = parts_of(args.k, chains)
+    of.deep = of.depth * parts_of(chains, parts_of(args.k, DEEP // size))
     if of.turned and times(block.rows, block.cols) * size <= FEW_SUMS:
         of.deep = of.depth
-    of.most = PART // (of.deep * size) // COLUMNS * COLUMNS
+    of.most = PART // (of.deep * size * each) // COLUMNS * COLUMNS
     of.rows = NEAR // (of.deep * size) // ROUND * ROUND
     of.rows = min(<Py_ssize_t>CHUNK_ROWS, max(<Py_ssize_t>ROUND, of.rows))
     of.tall = min(block.rows, of.rows if block.cols <= of.most else <Py_ssize_t>TALLEST)
@@ -349,8 +383,8 @@ cdef void multiply_packed(const Part* of, Block block) noexcept nogil:
         while row < block.rows:
             rows, col = min(of.tall, block.rows - row), 0
             if of.turned:
-                turn(of.dtype, args.a + block.matrix * args.a_batch + (block.row + row) * size
-                     + l * args.a_col, args.a_col // size, of.near, of.deep + GAP, deep, rows)
+                turn_rows(of, args.a + block.matrix * args.a_batch + (block.row + row) * args.a_row
+                          + l * args.a_col, deep, rows)
             while col < block.cols:
                 multiply_part(of, Block(block.matrix, block.row + row, rows, block.col + col,
                                         min(of.most, block.cols - col)), l, packed)
@@ -361,6 +395,19 @@ cdef void multiply_packed(const Part* of, Block block) noexcept nogil:
     if of.added != NULL and args.k > of.deep:
         add_row(of.added + block.col * size, size, args.y + block.matrix * args.y_batch
                 + block.row * args.y_row + block.col * size, args.y_row, block.rows, block.cols)
+
+
+cdef void turn_rows(const Part* of, const char* a, Py_ssize_t deep,
+                    Py_ssize_t rows) noexcept nogil:
+    """near := rows of a, which lie along its columns; complex ones with any strides"""
+    cdef Py_ssize_t size = of.args.y_col, row, l
+    if of.args.a_row == size:
+        turn(of.dtype, a, of.args.a_col // size, of.near, of.deep + GAP, deep, rows)
+        return
+    for row in range(rows):
+        for l in range(deep):
+            memcpy(of.near + (row * (of.deep + GAP) + l) * size,
+                   a + row * of.args.a_row + l * of.args.a_col, size)
 
 
 cdef void multiply_part(const Part* of, Block block, Py_ssize_t l, bint packed) noexcept nogil:
@@ -380,7 +427,8 @@ cdef void multiply_part(const Part* of, Block block, Py_ssize_t l, bint packed) 
     if of.added != NULL and args.k <= of.deep:
         base = of.added + block.col * size
     if not packed:
-        packs[of.dtype](b, args.b_row // size, args.b_col // size, of.panels, deep, block.cols)
+        pack_panels(of.dtype, b, args.b_row // size, args.b_col // size, of.panels, deep,
+                    block.cols)
     while i < block.rows:
         multiply(of.dtype, a, a_row, a_col, of.panels, y, y_row, min(of.rows, block.rows - i),
                  deep, of.depth, block.cols, y if l > 0 else base, y_row if l > 0 else 0)

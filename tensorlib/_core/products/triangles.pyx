@@ -8,7 +8,7 @@ depend neither on the threads nor on the other matrices of a batch.
 
 from libc.math cimport NAN
 from libc.stdint cimport int32_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from tensorlib._core.base.dtypes cimport FLOAT32, INT32, N_DTYPES
 from tensorlib._core.base.kernels cimport find_by_dtype, find_function
@@ -17,8 +17,9 @@ from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport share
 from tensorlib._core.products.blas cimport multiply_matrices
+from tensorlib._core.products.complex_blocks cimport conjugate, find_blocks
 from tensorlib._core.products.panel_products cimport (
-    add_panels, pack_panels, panels_size, turn,
+    add_panels, pack_signed, parts, real_of, turn,
 )
 from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
@@ -42,6 +43,8 @@ cdef factor_fn factors[N_DTYPES]
 cdef squares_fn squares = <squares_fn>find_function("triangles", "squares", "float32")
 find_by_dtype("triangles", "substitute", <void**>substitutes)
 find_by_dtype("triangles", "factor", <void**>factors)
+find_blocks("substitute", <void**>substitutes)
+find_blocks("factor", <void**>factors)
 
 
 cdef void substitute(int dtype, const char* l, Py_ssize_t l_row, char* t, Py_ssize_t t_row,
@@ -50,37 +53,38 @@ cdef void substitute(int dtype, const char* l, Py_ssize_t l_row, char* t, Py_ssi
     substitutes[dtype](l, l_row, 1, t, t_row, n, m, True)
 
 
-cdef void negate(int dtype, char* p, Py_ssize_t n) noexcept nogil:
-    """p (n) := -p"""
+cdef void fill(int dtype, char* x, Py_ssize_t n, double value) noexcept nogil:
+    """x (n) := value, in both parts of complex numbers"""
     cdef Py_ssize_t i
-    if dtype == FLOAT32:
-        for i in range(n):
-            (<float*>p)[i] = -(<float*>p)[i]
-    else:
-        for i in range(n):
-            (<double*>p)[i] = -(<double*>p)[i]
+    for i in range(n * parts(dtype)):
+        if real_of(dtype) == FLOAT32:
+            (<float*>x)[i] = <float>value
+        else:
+            (<double*>x)[i] = value
 
 
 cdef void complete(int dtype, char* y, Py_ssize_t n, Py_ssize_t first,
                    Py_ssize_t rows) noexcept nogil:
-    """Copies rows [first, first + rows) of the lower half of a symmetric y (n, n) to the upper
+    """Copies rows [first, first + rows) of the lower half of a Hermitian y (n, n) to the upper
     half."""
-    cdef Py_ssize_t size = size_of(dtype)
+    cdef Py_ssize_t i, size = size_of(dtype)
     cdef char* lower = y + first * n * size
     turn(dtype, lower, n, y + first * size, n, rows, first)
+    for i in range(first):
+        conjugate(dtype, y + (i * n + first) * size, rows)
     mirror(dtype, lower + first * size, n, rows)
 
 
 cdef void mirror(int dtype, char* y, Py_ssize_t row, Py_ssize_t n) noexcept nogil:
     """Elements of y (n, n) above the diagonal := those below it, as a BLAS may round the two
-    differently"""
-    cdef Py_ssize_t i, j
+    differently; the diagonal becomes real"""
+    cdef Py_ssize_t i, j, size = size_of(dtype)
     for i in range(n):
         for j in range(i):
-            if dtype == FLOAT32:
-                (<float*>y)[j * row + i] = (<float*>y)[i * row + j]
-            else:
-                (<double*>y)[j * row + i] = (<double*>y)[i * row + j]
+            memcpy(y + (j * row + i) * size, y + (i * row + j) * size, size)
+            conjugate(dtype, y + (j * row + i) * size, 1)
+        if parts(dtype) > 1:
+            memset(y + i * (row + 1) * size + size // 2, 0, size // 2)
 
 
 # ---- Cholesky factors ----------------------------------------------------------------------------
@@ -104,7 +108,7 @@ ctypedef struct Factors:
 
 
 cdef void subtract_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """x[rows, j:] -= x[rows, l:] @ x[j:, l:].T for strips of rows"""
+    """x[rows, j:] -= x[rows, l:] @ x[j:, l:].mH for strips of rows"""
     cdef Column* c = <Column*>context
     cdef Py_ssize_t size = size_of(c.dtype), row = c.j + begin * STRIP
     cdef char* at = c.x + row * c.n * size
@@ -115,7 +119,7 @@ cdef void subtract_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexc
 cdef void divide_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """x[rows, j:] := x[rows, j:] @ inverse(corner) for strips of rows below the corner"""
     cdef Column* c = <Column*>context
-    cdef char[TRIANGLE * STRIP * 8] turned
+    cdef char[TRIANGLE * STRIP * 8] turned       # of complex numbers half as many rows
     cdef Py_ssize_t strip, rows, row, size = size_of(c.dtype)
     cdef char* at
     for strip in range(begin, end):
@@ -140,6 +144,7 @@ cdef Py_ssize_t factor_corner(Column* c) noexcept nogil:
     if info:
         return c.j + info
     turn(c.dtype, c.corner, CORNER_ROW, at, c.n, c.cols, c.cols)
+    conjugate(c.dtype, c.corner, CORNER_ROW * c.cols)
     for i in range(c.cols):
         memset(at + (i * c.n + i + 1) * size, 0, (c.n - c.j - i - 1) * size)
     return 0
@@ -157,11 +162,11 @@ cdef Py_ssize_t factor_matrix(int dtype, char* x, Py_ssize_t n, char* scratch) n
         for i in range(n):
             c.rest[i] = (<float*>x)[i * n + i]
     while c.j < n:
-        c.cols, c.l = min(<Py_ssize_t>TRIANGLE, n - c.j), 0
+        c.cols, c.l = min(side(dtype, TRIANGLE), n - c.j), 0
         while c.l < c.j:
-            c.depth = min(<Py_ssize_t>DEPTH, c.j - c.l)
-            pack_panels(dtype, x + (c.j * n + c.l) * size, 1, n, c.panels, c.depth, c.cols)
-            negate(dtype, c.panels, panels_size(c.depth, c.cols))
+            c.depth = min(side(dtype, DEPTH), c.j - c.l)
+            pack_signed(dtype, x + (c.j * n + c.l) * size, 1, n, True, True, c.panels, c.depth,
+                        c.cols)
             parallel_for(subtract_strips, &c, 1 + (n - c.j - 1) // STRIP, 1)
             c.l += c.depth
         info = factor_corner(&c)
@@ -171,15 +176,6 @@ cdef Py_ssize_t factor_matrix(int dtype, char* x, Py_ssize_t n, char* scratch) n
             parallel_for(divide_strips, &c, 1 + (n - c.j - c.cols - 1) // STRIP, 1)
         c.j += c.cols
     return 0
-
-
-cdef void fill_with_nan(int dtype, char* x, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        if dtype == FLOAT32:
-            (<float*>x)[i] = <float>NAN
-        else:
-            (<double*>x)[i] = NAN
 
 
 cdef void factor_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -195,13 +191,13 @@ cdef void factor_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
         f.info[i] = <int32_t>factor_matrix(f.dtype, x, f.n, scratch)
         if f.info[i]:
             f.found = True
-            fill_with_nan(f.dtype, x, each)
+            fill(f.dtype, x, each, NAN)
     give_scratch(scratch, nbytes)
 
 
 def cholesky(Tensor a not None):
     """The lower factors, NaN where there is none; for each matrix the order of the first minor that
-    is not positive, or 0; and whether any has one. None for complex matrices."""
+    is not positive, or 0; and whether any has one. None for other dtypes."""
     if not takes(a):
         return None
     elements("linalg.cholesky", a)
@@ -220,16 +216,15 @@ def cholesky(Tensor a not None):
 
 cdef void solve_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Systems* s = <Systems*>context
-    cdef Py_ssize_t i, col, size = size_of(s.dtype)
+    cdef Py_ssize_t i, col, size = size_of(s.dtype), wide = side(s.dtype, COLUMNS)
     cdef char* scratch = take_scratch(SYSTEM_BYTES)
     if scratch == NULL:
         s.failed = True
         return
     for i in range(begin, end):
-        col = i % s.parts * COLUMNS
-        solve_columns(s, s.a + i // s.parts * s.n * s.n * size,
-                      s.x + (i // s.parts * s.n * s.m + col) * size,
-                      min(<Py_ssize_t>COLUMNS, s.m - col), scratch)
+        col = i % s.strips * wide
+        solve_columns(s, s.a + i // s.strips * s.n * s.n * size,
+                      s.x + (i // s.strips * s.n * s.m + col) * size, min(wide, s.m - col), scratch)
     give_scratch(scratch, SYSTEM_BYTES)
 
 
@@ -238,7 +233,7 @@ cdef void solve_columns(Systems* s, const char* a, char* x, Py_ssize_t cols,
     """x := inverse(a) @ x for some columns of x, block by block of its rows"""
     cdef Py_ssize_t done = 0, j, rows, last, size = size_of(s.dtype)
     while done < s.n:
-        rows = min(<Py_ssize_t>TRIANGLE, s.n - done)
+        rows = min(side(s.dtype, TRIANGLE), s.n - done)
         if s.upper:
             j = s.n - done - rows
             last = j + rows - 1
@@ -257,19 +252,18 @@ cdef void subtract_block(Systems* s, const char* a, char* x, Py_ssize_t row, Py_
                          Py_ssize_t j, Py_ssize_t depth, Py_ssize_t cols,
                          char* panels) noexcept nogil:
     """x[row:end] -= a[row:end, j:j + depth] @ x[j:j + depth]"""
-    cdef Py_ssize_t rows, size = size_of(s.dtype)
+    cdef Py_ssize_t rows, size = size_of(s.dtype), wide = side(s.dtype, TRIANGLE)
     cdef char* turned = panels + TRIANGLE * COLUMNS * 8
     cdef const char* at
     if row == end:
         return
-    pack_panels(s.dtype, x + j * s.m * size, s.m, 1, panels, depth, cols)
-    negate(s.dtype, panels, panels_size(depth, cols))
+    pack_signed(s.dtype, x + j * s.m * size, s.m, 1, False, True, panels, depth, cols)
     while row < end:
         rows = min(<Py_ssize_t>TURNED_ROWS, end - row)
         at = a + (row * s.a_row + j * s.a_col) * size
         if s.a_row == 1:     # column-major elements would compete for few cache sets
-            turn(s.dtype, at, s.a_col, turned, TRIANGLE, depth, rows)
-            add_panels(s.dtype, turned, TRIANGLE, 1, panels, x + row * s.m * size, s.m, rows, depth,
+            turn(s.dtype, at, s.a_col, turned, wide, depth, rows)
+            add_panels(s.dtype, turned, wide, 1, panels, x + row * s.m * size, s.m, rows, depth,
                        cols)
         else:
             add_panels(s.dtype, at, s.a_row, s.a_col, panels, x + row * s.m * size, s.m, rows,
@@ -288,13 +282,13 @@ cdef bint is_turned(Tensor x) noexcept:
 
 
 def solve(Tensor a not None, Tensor b not None, bint upper, bint unit):
-    """The solutions of a @ x = b for triangles a, with one for each b. None for complex
-    matrices."""
+    """The solutions of a @ x = b for triangles a, with one for each b."""
     cdef Systems s
     cdef Tensor x
     cdef Py_ssize_t batch, d
     if not takes(a):
-        return None
+        raise ValueError("linalg.solve_triangular: expected square matrices of real or complex "
+                         "numbers")
     elements("linalg.solve_triangular", a)
     if b.type != a.type:
         raise ValueError("linalg.solve_triangular: expected one dtype, got "
@@ -310,9 +304,9 @@ def solve(Tensor a not None, Tensor b not None, bint upper, bint unit):
     a = a if turned else packed(a)
     s.a_row, s.a_col = 1 if turned else s.n, s.n if turned else 1
     s.a, s.x, s.upper, s.unit, s.failed = a.data_pointer, x.data_pointer, upper, unit, False
-    s.parts = 1 + (s.m - 1) // COLUMNS
+    s.strips = 1 + (s.m - 1) // side(s.dtype, COLUMNS)
     batch = x.numel_ // (s.n * s.m)
-    share(solve_range, &s, s.x, batch * s.parts, grain(s.n * s.n, min(<Py_ssize_t>COLUMNS, s.m)),
+    share(solve_range, &s, s.x, batch * s.strips, grain(s.n * s.n, min(<Py_ssize_t>COLUMNS, s.m)),
           times(x.numel_, s.n) < RELEASE_GIL)
     if s.failed:
         raise MemoryError("linalg.solve_triangular: no memory for a block")
@@ -321,10 +315,10 @@ def solve(Tensor a not None, Tensor b not None, bint upper, bint unit):
 
 # ---- inverses by factors -------------------------------------------------------------------------
 
-ctypedef struct Inverses:    # of l @ l.T, for lower triangles l
+ctypedef struct Inverses:    # of l @ l.mH, for lower triangles l
     int dtype
     const char* l
-    char* m                  # inverse(l)
+    char* m                  # inverse(l), and its conjugate for complex matrices
     char* y
     Py_ssize_t n
     bint failed              # for want of memory
@@ -347,21 +341,25 @@ cdef void invert_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
         for c in range(v.n):
             memset(v.m + (c * v.n + j) * size, 0, cols * size)
         for c in range(cols):
-            if v.dtype == FLOAT32:
-                (<float*>at)[c * (v.n + 1)] = 1
+            if real_of(v.dtype) == FLOAT32:
+                (<float*>at)[c * (v.n + 1) * parts(v.dtype)] = 1
             else:
-                (<double*>at)[c * (v.n + 1)] = 1
+                (<double*>at)[c * (v.n + 1) * parts(v.dtype)] = 1
         s.n = v.n - j
         solve_columns(&s, v.l + j * (v.n + 1) * size, at, cols, scratch)
     give_scratch(scratch, SYSTEM_BYTES)
 
 
 cdef void square(Inverses* v) noexcept nogil:
-    """y := m.T @ m, of which the lower half is computed and mirrored"""
+    """y := m.mH @ m, of which the lower half is computed and mirrored"""
     cdef Py_ssize_t j = 0, cols, size = size_of(v.dtype), row = v.n * size
+    cdef char* conjugated = v.m + v.n * row * (parts(v.dtype) - 1)
+    if conjugated != v.m:
+        memcpy(conjugated, v.m, v.n * row)
+        conjugate(v.dtype, conjugated, v.n * v.n)
     while j < v.n:
         cols = min(<Py_ssize_t>TRIANGLE, v.n - j)
-        multiply_matrices(v.dtype, v.m + j * (row + size), 1, v.n, v.m + j * row, v.n, 1,
+        multiply_matrices(v.dtype, conjugated + j * (row + size), 1, v.n, v.m + j * row, v.n, 1,
                           v.y + j * row, v.n, cols, v.n - j, j + cols)
         complete(v.dtype, v.y, v.n, j, cols)
         j += cols
@@ -371,7 +369,7 @@ cdef void invert_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
     cdef Inverses* v = <Inverses*>context
     cdef Inverses one = v[0]
     cdef Py_ssize_t i, each = v.n * v.n * size_of(v.dtype)
-    one.m = take_scratch(each)
+    one.m = take_scratch(each * parts(v.dtype))
     if one.m == NULL:
         v.failed = True
         return
@@ -380,11 +378,11 @@ cdef void invert_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
         parallel_for(invert_strips, &one, 1 + (v.n - 1) // TRIANGLE, 1)
         square(&one)
     v.failed = v.failed or one.failed
-    give_scratch(one.m, each)
+    give_scratch(one.m, each * parts(v.dtype))
 
 
 def inverse_by_factor(Tensor a not None):
-    """The inverses of a @ a.T for lower triangles a. None for complex matrices."""
+    """The inverses of a @ a.mH for lower triangles a. None for other dtypes."""
     cdef Inverses v
     cdef Tensor x, y
     if not takes(a):
