@@ -1,7 +1,7 @@
 """Results of a captured function other than tensors: a replay returns the same objects, or makes
 new ones."""
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from enum import Enum
 from itertools import combinations
 from types import BuiltinFunctionType, EllipsisType, FunctionType, NoneType
@@ -14,7 +14,8 @@ from tensorlib._core.base.dtypes import dtype
 from tensorlib._core.base.formats import Format
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.capture.returned import CONTAINERS, keys_and_items, parts_of, plain_objects
-from tensorlib.program.guards.signatures import storage_of
+from tensorlib.program.guards.guarded import is_written_in_python
+from tensorlib.program.guards.signatures import is_borrowed, storage_of
 from tensorlib.program.guards.values import MISSING, fields_of, in_class, is_mutable_value
 from tensorlib.program.run.arena import do_meet
 from tensorlib.program.run.plan import Unplanned
@@ -58,6 +59,9 @@ def refuse_to_return(result: Any, arguments: Any, objects: Set[int]) -> None:
 def is_constant(x: Any) -> bool:
     """Whether replays can return a result: it is a plain container, or immutable."""
     kind = type(x)
+    if kind is slice:
+        return all(is_constant(y) and not issubclass(type(y), Tensor)
+                   for y in (x.start, x.stop, x.step))
     if issubclass(kind, (dict, list)):
         return kind is dict or kind is list
     if issubclass(kind, tuple):
@@ -92,10 +96,20 @@ def refuse_by_age(result: Any, reads: Any, objects: Set[int]) -> None:
                             "another")
 
 
+def refuse_borrowed(leaves: list[Any], constants: Iterable[Tensor]) -> None:
+    """Raises: Unplanned if a result lies in the memory of an object of another library, as what
+    `from_numpy` gives: a replay would make a copy. constants: what the call made."""
+    places = {storage_of(x) for x in constants if is_borrowed(x)}
+    if places and any(issubclass(type(x), Tensor) and storage_of(x) in places
+                      for x in leaves):
+        raise Unplanned("it returns a tensor that lies in the memory of an array")
+
+
 def has_attributes(x: Any) -> bool:
     """Whether an object is mutable, so that its identity matters."""
     return issubclass(type(x), (type, FunctionType, BuiltinFunctionType)) or (
-        in_class(type(x), "__dict__") is not MISSING)
+        in_class(type(x), "__dict__") is not MISSING) or (
+        not issubclass(type(x), tuple) and is_written_in_python(type(x)))     # which has slots
 
 
 def refuse_views(result: Any, given: list[Tensor]) -> None:

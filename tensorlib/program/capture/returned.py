@@ -92,7 +92,7 @@ class Recipe(NamedTuple):
         items = [made(x, leaves, others) for x in self.items]
         kind = self.kind
         if issubclass(kind, tuple):
-            found = kind(*items) if hasattr(kind, "_fields") else kind(items)
+            found = tuple.__new__(kind, items)
         else:
             base: Any = base_of(kind)
             found = base.__new__(kind)
@@ -172,7 +172,7 @@ class Flattener:
             self.needed |= issubclass(kind, (dict, list))
             return self.numbers[id(x)]
         number = self.numbers[id(x)] = len(self.numbers)
-        self.needed |= is_object
+        self.needed |= is_object or issubclass(kind, tuple) and kind is not tuple
         self.around.add(id(x))
         keys, items = keys_and_items(x)
         found = Recipe(

@@ -21,7 +21,7 @@ from tensorlib.program.capture.aliases import check_results, make_constants_anew
 from tensorlib.program.capture.capturing import ReplayRecorder, capture
 from tensorlib.program.capture.escapes import escaped
 from tensorlib.program.capture.results import (
-    objects_made, refuse_by_age, refuse_to_return, refuse_views,
+    objects_made, refuse_borrowed, refuse_by_age, refuse_to_return, refuse_views,
 )
 from tensorlib.program.capture.returned import flatten_result
 from tensorlib.program.capture.trace import captured_names
@@ -175,6 +175,7 @@ class Compiled(Dispatcher):
             refuse_to_return(result[0], given, objects)
             earlier = recorder.earlier
             recorder.put_grads()
+            refuse_borrowed(flatten_result(result[0], objects)[0], recorder.constants.values())
             earlier.take(flatten_result(result[0], objects)[0])
             tensors = (*tensors, *(grad for _, grad in earlier.given))
             guards = guards_of(recorder, tensors)

@@ -17,6 +17,7 @@ cdef class DictGuard(Guard):
 cdef class TypeGuard(Guard):
     cdef readonly dict read
     cdef readonly tuple classes      # the class and those above it
+    cdef list wrapped                # properties and the like, each with its functions
     cdef unsigned int tag
     cdef bint are_same(self) except -1
 

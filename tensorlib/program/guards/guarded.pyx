@@ -15,7 +15,7 @@ from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from libc.stdlib cimport calloc, free, realloc
 from tensorlib._core.base.locks cimport FREE_THREADED
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
-from tensorlib.program.guards.values cimport owned_object, in_class, is_same
+from tensorlib.program.guards.values cimport functions_in, in_class, is_same, names_in, owned_object
 from tensorlib.program.guards.versions cimport forget, version_of
 
 from tensorlib.program.guards.values import MISSING, Missing, is_mutable_value
@@ -205,15 +205,20 @@ cdef class DictGuard(Guard):
 
 
 cdef class TypeGuard(Guard):
-    """Names that were looked up in a class and those above it, which stay those that they were."""
+    """Names that were looked up in a class and those above it, and under None which names it has."""
 
     def __init__(self, holder, dict read, str line):
         self.holder, self.read, self.line = holder, read, line
         self.classes = type.__getattribute__(holder, "__mro__")
+        self.wrapped = [(x, functions_in(x)) for x in read.values() if functions_in(x)]
         self.tag = 0
 
     cdef bint holds(self) except -1:
         cdef PyTypeObject* kind = <PyTypeObject*>self.holder
+        if self.wrapped:                       # which may be given other functions
+            for x, before in self.wrapped:
+                if not is_same(before, functions_in(x)):
+                    return False
         if self.tag and self.tag == TAG_OF(kind):
             return True
         if not self.are_same():
@@ -225,7 +230,8 @@ cdef class TypeGuard(Guard):
         if not is_still(self.classes, type.__getattribute__(self.holder, "__mro__")):
             return False
         for name, before in self.read.items():
-            if not is_still(before, in_class(self.holder, name)):
+            now = names_in(self.holder) if name is None else in_class(self.holder, name)
+            if not is_still(before, now):
                 return False
         return True
 

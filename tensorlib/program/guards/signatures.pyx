@@ -407,6 +407,11 @@ def storage_of(Tensor x):
     return <size_t>x.storage.data
 
 
+def is_borrowed(Tensor x):
+    """Whether the memory of a tensor is that of another library's object."""
+    return x.storage.owner is not None
+
+
 def place_in_memory(Tensor x):
     """The addresses of the storage of a tensor, and of its first element."""
     return <size_t>x.storage.data, <size_t>x.data_pointer

@@ -56,6 +56,12 @@ cpdef in_class(kind, str name):
     return MISSING if found == NULL else owned_object(found)
 
 
+cpdef tuple names_in(kind):
+    """All names that a class and those above it have."""
+    return tuple([tuple(type.__getattribute__(cls, "__dict__"))
+                  for cls in type.__getattribute__(kind, "__mro__")])
+
+
 cpdef bint is_same(x, y) except -1:
     """Whether no function can tell two values apart: 0.0 is not -0.0, 1 not True, and NaN is NaN.
 
@@ -73,8 +79,23 @@ cpdef bint is_same(x, y) except -1:
     if PyLong_CheckExact(x) or PyUnicode_CheckExact(x):
         return x == y
     if isinstance(x, tuple):
-        return (type(x) is tuple or not attributes_of(x)) and are_same(<tuple>x, <tuple>y)
+        return (type(x) is tuple or not (attributes_of(x) or attributes_of(y))) and (
+            are_same(<tuple>x, <tuple>y))
     return is_equal(x, y)
+
+
+# By the kinds of what wraps functions, the descriptors of these.
+cdef dict WRAPPERS = {kind: [vars(kind)[name] for name in names] for kind, names in (
+    (property, ("fget", "fset", "fdel")), (staticmethod, ("__func__",)),
+    (classmethod, ("__func__",)))}
+
+
+cpdef tuple functions_in(x):
+    """The functions in a property, or a static or class method; () for all else."""
+    for kind, fields in WRAPPERS.items():
+        if issubclass(type(x), kind):
+            return tuple([field.__get__(x) for field in fields])
+    return ()
 
 
 cdef dict attributes_of(x):
@@ -117,7 +138,7 @@ cdef bint is_equal(x, y) except -1:
     """Whether two values of one type, which is none of those above, are the same."""
     kind = type(x)
     if kind is complex:
-        return repr(x) == repr(y)                        # which has the sign of each zero
+        return is_same(x.real, y.real) and is_same(x.imag, y.imag)
     if kind in COMPARED_BY_EQUALITY:
         return bool(x == y)
     if kind is slice or kind is range:
@@ -129,8 +150,8 @@ cdef bint is_equal(x, y) except -1:
             (getattr(x, "typecode", 0), *x), (getattr(y, "typecode", 0), *y))
     if kind is MethodType:
         return x.__self__ is y.__self__ and x.__func__ is y.__func__
-    if issubclass(kind, np.generic):
-        return x.dtype == y.dtype and x.tobytes() == y.tobytes()
+    if issubclass(kind, np.generic):                     # one of a class below may have attributes
+        return kind is x.dtype.type and x.dtype == y.dtype and x.tobytes() == y.tobytes()
     return False
 
 

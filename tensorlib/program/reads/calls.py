@@ -1,6 +1,6 @@
 """What a call of a function reads, by what kind of function it is."""
 
-import sys
+import operator
 from abc import ABCMeta
 from contextvars import ContextVar
 from datetime import date
@@ -28,7 +28,7 @@ from tensorlib.program.reads.known import (
     ATOMS, CLASSES, COMPILED, OF_CLOCK, is_foreign, is_known, is_known_of_class, is_of_library,
     is_of_numpy, is_trusted,
 )
-from tensorlib.program.reads.objects import is_module
+from tensorlib.program.reads.objects import WRITING_FILES, is_module
 from tensorlib.program.reads.read_log import vars_of
 from tensorlib.program.reads.recorder import ReadRecorder
 from tensorlib.program.run.dispatch import Dispatcher
@@ -39,9 +39,10 @@ UNBOUND = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorTyp
 OF_ONE_KEY = {"get", "__getitem__", "__contains__", "setdefault", "pop"}      # of a dict
 READING_ALL = {"__dir__", "__getstate__", "__reduce__", "__reduce_ex__", "__sizeof__"}
 STORING = {"append", "insert", "appendleft", "setdefault", "__setitem__"}   # which read no operand
-WRITING_FILES = {"tofile", "dump"}                                          # of an array
 CHANGING_ERRORS = {"add_note", "with_traceback", "__setstate__"}
-SHORTEST_LIMIT = sys.int_info.str_digits_check_threshold   # digits that no limit is less than
+COMPARING = {operator.contains, operator.countOf, operator.indexOf, operator.eq, operator.ne,
+             dict.fromkeys, "index", "count", "remove", "__contains__", "__eq__", "__ne__", "add",
+             "update", "union", "intersection", "difference", "discard", "fromkeys"}
 IMMUTABLE = (int, float, complex, str, bytes, tuple, frozenset, range, slice, type(None))
 
 
@@ -101,6 +102,7 @@ def record_object_call(recorder: ReadRecorder, f: Any, kind: type, args: tuple[A
     """Records what a call of an object whose class is the user's reads."""
     recorder.record(f, "kind", None, kind)
     recorder.instrument_class(kind)
+    recorder.require_known_state(f)
     found = recorder.look_up_in_class(kind, "__call__")
     if is_module(f):
         recorder.record_module(f)
@@ -131,14 +133,14 @@ def record_construction(recorder: ReadRecorder, cls: type, args: tuple[Any, ...]
         refuse_unknown(recorder, f"{name_of(cls)}.__del__")
     if id(cls) in settings.FORMATTERS and not all(id(type(x)) in ATOMS for x in args):
         settings.record_print_options(recorder)
-    if cls is int and args and type(args[0]) in (str, bytes) and len(args[0]) > SHORTEST_LIMIT:
-        settings.record_setting(recorder, sys.get_int_max_str_digits)
     if cls is super or id(cls) in CLASSES or is_of_library(cls) or (
             is_of_numpy(cls) and (issubclass(cls, np.generic) or cls is np.dtype)):
         if reads_clock(cls, args):
             refuse_unknown(recorder, name_of(cls))
         if cls is not super:
             recorder.record_reachable((*args, *kwargs.values()))
+        if cls is set or cls is frozenset:
+            recorder.refuse_nan(args)
         return
     if is_foreign(cls):
         trusted = is_of_library(type(cls)) or type(cls).__module__ == "enum"
@@ -157,6 +159,10 @@ def record_native_call(recorder: ReadRecorder, f: Any, args: tuple[Any, ...],
     if is_known(f) and not reads_clock(f, args):
         if id(f) in settings.FORMATTERS and id(type(args[0])) not in ATOMS:
             settings.record_print_options(recorder)
+        if f is format:
+            recorder.record_format(*args)
+        if f in COMPARING:
+            recorder.refuse_nan(args)
         if is_of_numpy(f) or type(f) is np.ufunc:
             recorder.record_value(np, errors_of_numpy, None)
         recorder.record_reachable((getattr(f, "__wrapped__", None), *args, *kwargs.values()))
@@ -191,16 +197,24 @@ def record_native_method(recorder: ReadRecorder, owner: Any, name: str, f: Any,
             recorder.instrument_class(kind)
     elif name in ("__init__", "__new__", "__init_subclass__"):
         recorder.record_reachable((*args, *kwargs.values()))
+    elif name == "__hash__" or getattr(f, "__objclass__", None) is object and name == "__repr__":
+        record_hash(recorder, owner)
     elif issubclass(kind, IMMUTABLE) and not issubclass(kind, np.generic):
-        if issubclass(kind, str) and name in ("format", "format_map") and (
-                reads_attributes(owner)):
-            refuse_unknown(recorder, "str.format with an attribute in it")
-        recorder.record_reachable((*args, *kwargs.values()))
+        if issubclass(kind, str) and name in ("format", "format_map"):
+            if reads_attributes(owner):
+                refuse_unknown(recorder, "str.format with an attribute in it")
+            for x in (*args, *kwargs.values()):
+                recorder.record_format(x, owner.replace("}", ""))
+        if name in COMPARING:
+            recorder.refuse_nan((owner, *args))
+        recorder.record_reachable((owner, *args, *kwargs.values()))
     elif kind is ContextVar and name == "get":
         recorder.record_value(owner, in_context, None)
     elif name in WRITING_FILES:
         refuse_unknown(recorder, f"{kind.__module__}.{kind.__qualname__}.{name}")
     elif recorder.record_container(owner):
+        if name in COMPARING:
+            recorder.refuse_nan(args)
         if name not in STORING:
             recorder.record_reachable((*args, *kwargs.values()))
     elif issubclass(kind, BaseException) and name in CHANGING_ERRORS:
@@ -297,6 +311,7 @@ def record_next(recorder: ReadRecorder, x: Any, *default: Any) -> None:
 def record_isinstance(recorder: ReadRecorder, x: Any, kinds: Any) -> None:
     """Records what `isinstance` and `issubclass` read."""
     if isinstance(x, type):
+        recorder.instrument_class(x)
         recorder.look_up_in_class(x, "__bases__")        # with the classes above
     elif id(type(x)) not in ATOMS and not issubclass(type(x), Tensor):
         recorder.record_attribute(x, "__class__")
@@ -307,6 +322,9 @@ def record_isinstance(recorder: ReadRecorder, x: Any, kinds: Any) -> None:
             waiting += each
         else:
             recorder.instrument_class(type(each))
+            if not isinstance(each, type):                 # a union, or a class of `typing`
+                waiting += getattr(each, "__args__", ())
+                settings.record_abstract_classes(recorder)
             if issubclass(type(each), ABCMeta):
                 settings.record_abstract_classes(recorder)
                 for name in () if issubclass(type(x), Tensor) else required_names(each):
@@ -344,6 +362,22 @@ def record_id(recorder: ReadRecorder, x: Any) -> None:
                          "known")
 
 
+def record_hash(recorder: ReadRecorder, x: Any) -> None:
+    """Records that an object is asked for its hash, which may be where it is."""
+    recorder.refuse_nan((x,))
+    if type(x).__hash__ is object.__hash__ or issubclass(type(x), Tensor):
+        if issubclass(type(x), Tensor) or id(x) in recorder.covered:
+            refuse_unknown(recorder, "hash")
+        recorder.require_old(x, f"the hash of a {type(x).__name__} that it makes is not known")
+    else:
+        recorder.record_operand(x)
+
+
+def record_is(recorder: ReadRecorder, x: Any, y: Any) -> None:
+    """Records what `operator.is_` asks."""
+    recorder.record_identity(x, y)
+
+
 def method_result(x: Any, name: str) -> Any:
     """The result of a method that takes no arguments."""
     return getattr(x, name)()
@@ -353,5 +387,6 @@ SPECIAL_CALLS: dict[int, Any] = {
     id(getattr): record_getattr, id(hasattr): record_getattr, id(setattr): record_setattr,
     id(delattr): record_setattr, id(len): record_len, id(next): record_next,
     id(isinstance): record_isinstance, id(issubclass): record_isinstance, id(vars): record_vars,
-    id(callable): record_callable, id(id): record_id,
+    id(callable): record_callable, id(id): record_id, id(hash): record_hash,
+    id(operator.is_): record_is, id(operator.is_not): record_is,
 }

@@ -119,6 +119,7 @@ def contains(x: Any, container: Any) -> bool:
     recorder = active.recorder
     if recorder is not None:
         recorder.try_record(recorder.record_operand, x, False)
+        recorder.try_record(recorder.refuse_nan, (x,))
         if type(container) is dict:
             recorder.try_record(recorder.record_key, container, x)
         elif not issubclass(type(container), Tensor):
@@ -152,6 +153,14 @@ def operand(x: Any) -> Any:
     if recorder is not None and type(x) is not Tensor:      # nothing is recorded of one
         recorder.try_record(recorder.record_operand, x)
     return x
+
+
+def formatted(x: Any, how: Any) -> Any:
+    """`x`, where it is written in a format; `how`: the format, or what is known of it."""
+    recorder = active.recorder
+    if recorder is not None:
+        recorder.try_record(recorder.record_format, x, how)
+    return operand(x)
 
 
 def unpacked(x: Any) -> Any:
@@ -255,10 +264,12 @@ def caught() -> None:
 
 
 HOOKS.update((f.__name__, f) for f in (
-    attribute, caught, element, call, contains, identical, operand, unpacked, created, entered,
-    matched, matched_class, decorator, augmented_attribute, augmented_part, read_cell, written_cell,
-    slice))
+    attribute, caught, element, call, contains, formatted, identical, operand, unpacked, created,
+    entered, matched, matched_class, decorator, augmented_attribute, augmented_part, read_cell,
+    written_cell, slice))
 HOOKS.update({
+    "hashed": reporting_hook("record_hashed"),             # in `{x, ...}` and `{x: ...}`
+    "identified": reporting_hook("record_identified"),     # in `x is y is z`
     "tested": reporting_hook("record_condition"),              # `x` as a condition
     "iterated": reporting_hook("record_iteration", False),     # where it is iterated over, or `**x`
     "written_attribute": reporting_hook("record_write"),       # in `x.name = ...`

@@ -11,6 +11,7 @@ from typing import Any
 from tensorlib.program.reads.scopes import Scope
 
 PLACEHOLDER = "\0read "        # what a placeholder begins with
+SINGLETONS = bool, type(None), type(...)     # of whose objects nobody can make another one
 NAMES_OF_COMPILER = {"super", "__class__", "__debug__"}      # which it compiles in its own way
 
 
@@ -275,7 +276,8 @@ class Instrumenter(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        constant = any(isinstance(x, ast.Constant) for x in (node.left, *node.comparators))
+        constant = any(isinstance(x, ast.Constant) and type(x.value) in SINGLETONS
+                       for x in (node.left, *node.comparators))
         hook = {ast.In: "contains", ast.NotIn: "contains", ast.Is: "identical",
                 ast.IsNot: "identical"}.get(type(node.ops[0]))
         if hook and len(node.ops) == 1 and self.scope is not None and not (
@@ -284,10 +286,13 @@ class Instrumenter(ast.NodeTransformer):
             if isinstance(node.ops[0], (ast.In, ast.Is)):
                 return found
             return ast.copy_location(ast.UnaryOp(ast.Not(), found), node)
-        if all(isinstance(x, (ast.Is, ast.IsNot)) for x in node.ops):
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
             return self.generic_visit(node)
-        node.left = self.operand(node.left)
-        node.comparators = [self.operand(x) for x in node.comparators]
+        identified = self.scope is not None and any(
+            isinstance(x, (ast.Is, ast.IsNot)) for x in node.ops)
+        node.left, *node.comparators = [
+            self.hook_call("identified", self.operand(x)) if identified else self.operand(x)
+            for x in (node.left, *node.comparators)]
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
@@ -296,17 +301,34 @@ class Instrumenter(ast.NodeTransformer):
         return node
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
-        node.value = self.operand(node.value)
+        if node.format_spec is None or self.scope is None or node.conversion != -1:
+            node.value = self.operand(node.value)
+        else:
+            parts = node.format_spec.values
+            last = parts[-1].value if parts and isinstance(parts[-1], ast.Constant) else "n"
+            node.value = self.hook_call("formatted", self.visit(node.value), ast.Constant(last))
         if node.format_spec is not None:
             node.format_spec = self.visit(node.format_spec)
         return node
 
     def visit_Dict(self, node: ast.Dict) -> Any:
-        node.keys = [x and self.visit(x) for x in node.keys]
+        node.keys = [x and self.hashed(x) for x in node.keys]
         node.values = [
             self.hook_call("iterated", self.visit(x)) if key is None and self.scope
             else self.visit(x) for key, x in zip(node.keys, node.values)]
         return self.hook_call("created", node) if self.scope else node
+
+    def visit_Set(self, node: ast.Set) -> Any:
+        node.elts = [self.visit(x) if isinstance(x, ast.Starred) else self.hashed(x)
+                     for x in node.elts]
+        return node
+
+    def hashed(self, node: ast.expr) -> Any:
+        """An expression whose value becomes a key of a dict, or a member of a set."""
+        found = self.visit(node)
+        if isinstance(node, ast.Constant) or self.scope is None:
+            return found
+        return self.hook_call("hashed", found)
 
     def visit_List(self, node: ast.List) -> Any:
         node.elts = [self.visit(x) for x in node.elts]

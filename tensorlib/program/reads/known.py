@@ -74,8 +74,8 @@ CLASSES = {id(x) for x in (
 )}
 # Methods of dates that read the clock, the time zone of the machine or its language.
 OF_CLOCK = {"now", "today", "utcnow", "fromtimestamp", "strptime", "timestamp", "astimezone",
-            "strftime"}
-NAMES = """abs all any ascii bin callable chr divmod format hash hex isinstance issubclass iter len
+            "strftime", "__format__"}
+NAMES = """abs all any ascii bin callable chr divmod format hex isinstance issubclass iter len
 max min oct ord pow repr reversed round sorted sum __build_class__""".split()
 FUNCTIONS = {
     *(getattr(builtins, name) for name in NAMES), functools.reduce, functools.cmp_to_key,
@@ -83,7 +83,7 @@ FUNCTIONS = {
       for x in vars(module).values()
       if isinstance(x, types.BuiltinFunctionType)),
     typing.cast, os.fspath,
-}
+} - {operator.is_, operator.is_not}              # which ask where an object is
 # Python's own modules whose functions are taken as they are.
 MODULES = (abc_files := ("<frozen abc>", "<frozen _collections_abc>"),
            *(getattr(x, "__file__", "") for x in (copy, enum, fractions, re, types, typing)))

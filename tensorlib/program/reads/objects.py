@@ -1,9 +1,14 @@
 """Records what can be reached from an object: containers, attributes, modules and optimisers."""
 
+import sys
 from collections import OrderedDict, deque
+from datetime import date
 from functools import partial
 from operator import attrgetter, itemgetter, methodcaller
-from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType, FunctionType, GenericAlias, MemberDescriptorType, MethodType,
+    MethodWrapperType, ModuleType,
+)
 from typing import Any
 
 import numpy as np
@@ -19,8 +24,8 @@ from tensorlib.program.reads.accessors import (
     args_of, contents_of, errors_of_numpy, field_of, members_of, order_of,
 )
 from tensorlib.program.reads.known import (
-    ATOMS, COMPILED, CONTENTS, base_of, is_foreign, is_known, is_known_of_class, is_of_library,
-    is_of_numpy, may_be_now,
+    ATOMS, COMPILED, CONTENTS, OF_CLOCK, base_of, is_foreign, is_known, is_known_of_class,
+    is_of_library, is_of_numpy, may_be_now,
 )
 from tensorlib.program.reads.observer import Observer
 from tensorlib.program.reads.read_log import vars_of
@@ -34,6 +39,14 @@ MODULE_ATTRIBUTES = (*MODULE_PARTS, "training", "_hooks", "_compiled_call",
 KNOWN_STATE = (int, float, complex, str, bytes, tuple, list, dict, set, frozenset, type, ModuleType,
                np.ndarray)
 OPERATOR_GETTERS = attrgetter, itemgetter, methodcaller
+WRITING_FILES = {"tofile", "dump"}                                          # of an array
+SHORTEST_LIMIT = sys.int_info.str_digits_check_threshold   # digits that no limit is less than
+# Objects that nobody can change, and what others may call or read through them.
+HOLDERS: dict[Any, Any] = {
+    MethodWrapperType: lambda x: (x.__self__,), property: lambda x: (x.fget, x.fset, x.fdel),
+    staticmethod: lambda x: (x.__func__,), classmethod: lambda x: (x.__func__,),
+    GenericAlias: lambda x: (x.__origin__,),
+}
 
 
 class ObjectRecorder(Observer):
@@ -62,6 +75,9 @@ class ObjectRecorder(Observer):
         elif id(base_of(kind)) in CONTENTS:
             self.record_numpy(kind, x)
             self.record_value(x, contents_of, None)
+            if is_of_numpy(kind) and vars_of(x):          # such as the mask of a masked array
+                self.record(x, "attrs", None, list(vars_of(x).items()))
+                self.record_reachable(vars_of(x).values())
         elif not issubclass(kind, tuple):
             return False
         if kind is not dict and kind is not list:
@@ -84,20 +100,27 @@ class ObjectRecorder(Observer):
         while waiting:
             x = waiting.pop()
             kind = type(x)
+            if kind is int or kind is str or kind is bytes:
+                self.record_digits(x)
+            elif kind in HOLDERS:
+                waiting += HOLDERS[kind](x)
             if id(kind) in ATOMS or kind is Tensor or kind is Variable or (
                     (id(x), "reachable", attributes) in self.visited):
                 continue
             self.visited[id(x), "reachable", attributes] = x
             if issubclass(kind, type):
                 self.instrument_class(x, all=True)
+                if not is_foreign(x):
+                    waiting.append(vars(x).get("__annotations__"))
             elif kind is BuiltinFunctionType or kind is COMPILED:
                 self.instrument(x)
                 owner = getattr(x, "__self__", None)
                 self.refuse_settings(x)
                 if owner is not None and type(owner) is not ModuleType:
                     waiting.append(owner)
-                    known = not issubclass(type(owner), type) or (
-                        is_known_of_class(owner, x.__name__))
+                    known = x.__name__ not in WRITING_FILES and not (
+                        isinstance(owner, date) and x.__name__ in OF_CLOCK) and (
+                        not issubclass(type(owner), type) or is_known_of_class(owner, x.__name__))
                 else:
                     known = is_known(x)
                 if not known:
@@ -131,6 +154,12 @@ class ObjectRecorder(Observer):
                 self.record_optimizer(x)
             else:
                 waiting += self.record_object(x)
+
+    def record_digits(self, x: Any) -> None:
+        """Records how many digits integers may have as text, if a number or a text has that many.
+        No limit is less than `SHORTEST_LIMIT`."""
+        if x.bit_length() > 3 * SHORTEST_LIMIT if type(x) is int else len(x) > SHORTEST_LIMIT:
+            settings.record_setting(self, sys.get_int_max_str_digits)
 
     def refuse_settings(self, f: Any) -> None:
         """Ends the capture if a function gets or sets a setting: code that is not instrumented may

@@ -4,6 +4,7 @@ import os
 import sys
 import warnings
 import weakref
+from enum import EnumMeta
 from functools import cached_property, partial
 from threading import local
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -14,7 +15,7 @@ from tensorlib._core.base.registry import Registry
 from tensorlib._core.base.settings import AttributeSwap, Held
 from tensorlib._core.base.warned import listener
 from tensorlib.program.guards.guarded import Watch, in_cell
-from tensorlib.program.guards.values import MISSING, in_class
+from tensorlib.program.guards.values import MISSING, in_class, names_in
 from tensorlib.program.ir.call_forms import HOME, user_line
 from tensorlib.program.reads import settings, sources
 from tensorlib.program.reads.known import ATOMS, COMPILED, STANDARD, is_foreign, is_trusted
@@ -29,9 +30,11 @@ SPECIAL = tuple(f"__{name}__" for name in """
     ge bool len contains iter next reversed getitem setitem delitem missing call enter exit format
     str repr hash index int float complex round trunc floor ceil getattribute getattr setattr
     delattr get set delete new init post_init length_hint fspath bytes instancecheck subclasscheck
-    class_getitem await aiter anext aenter aexit torch_function array""".split())
+    class_getitem await aiter anext aenter aexit torch_function array array_ufunc array_function
+    array_interface array_struct array_priority""".split())
 
 WRAPPED = property, staticmethod, classmethod
+MEMBERS_OF_ENUM = "_member_map_", "_member_names_", "_value2member_map_"
 SHOWN = warnings.WarningMessage.__name__    # the class of what a warning shows
 instrumented_codes: dict[int, Any] = {}     # by their ids, those with hooks
 HOOKS: dict[str, Any] = {}                  # by their names (hooks.py fills it)
@@ -89,13 +92,14 @@ class Observer(ReadLog):
                 code.co_qualname.startswith(SHOWN)):       # code that is not Python's warns
             self.warning_given()
         self.try_record(settings.record_settings_of_file, self, path)
+        around = sys._getframe(1).f_globals
         if id(code) in instrumented_codes or is_trusted(path) or code in self.generated or (
-                path == "<string>" and code.co_varnames[:1] == ("_cls",)):    # of a namedtuple
+                path == "<string>" and is_of_namedtuple(code, around)):
             return True
         frame: Any = sys._getframe(2)
         if id(frame.f_code) not in instrumented_codes and (
                 path.startswith(STANDARD) and "site-packages" not in path
-                or code.co_qualname.startswith("__create_fn__")):      # of a dataclass
+                or path == "<string>" and is_trusted(around.get("__file__", ""))):   # a dataclass
             return False                     # for the library's own purposes
         while frame is not None and id(frame.f_code) not in instrumented_codes:
             if frame.f_code.co_filename.startswith("<frozen importlib"):
@@ -216,6 +220,13 @@ class Observer(ReadLog):
         if key in self.visited or is_foreign(kind):
             return
         self.visited[key] = kind
+        if not is_foreign(type(kind)):
+            self.record(kind, "kind", None, type(kind))
+        if issubclass(type(kind), EnumMeta):
+            for name in MEMBERS_OF_ENUM:
+                self.record_reachable((vars(kind).get(name),))
+        if all:
+            self.record(kind, "class", None, names_in(kind))
         for name in SPECIAL:
             self.record(kind, "class", name, in_class(kind, name))
         for cls in kind.__mro__:
@@ -328,6 +339,12 @@ def record_import(recorder: Any, around: dict[str, Any], module: str, level: int
     if found is not None:
         for name in names:
             recorder.record_attribute(found, name)
+
+
+def is_of_namedtuple(code: CodeType, around: dict[str, Any]) -> bool:
+    """Whether a code, with these globals, is the one that Python wrote to make named tuples."""
+    return code.co_names == ("_tuple_new",) and around.get("_tuple_new") == tuple.__new__ and (
+        around.get("__builtins__") == {})
 
 
 def is_library_function(f: Any) -> bool:

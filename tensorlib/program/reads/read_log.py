@@ -16,7 +16,7 @@ from tensorlib.program.guards.guarded import (
     ValueGuard, Youngest, is_written_in_python, layout_of, youngest,
 )
 from tensorlib.program.guards.slots import Slot
-from tensorlib.program.guards.values import MISSING, fields_of, in_class
+from tensorlib.program.guards.values import MISSING, fields_of, in_class, names_in
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.reads.caches import CacheHit
 from tensorlib.program.reads.known import ATOMS, is_definition_of_library, is_trusted
@@ -208,9 +208,10 @@ class ReadLog:
         found: list[Any] = []
         for holder, kind, key, value, line in self.entries.values():
             if kind == "class" and not self.is_old(holder):
-                if in_class(holder, key) is not value:
+                look_up = in_class if key else lambda cls, _: names_in(cls)
+                if key and in_class(holder, key) is not value:
                     raise Unplanned(f"{key} of a class that it makes is changed, {line}")
-                found += [(cls, kind, key, in_class(cls, key), line) for cls in holder.__mro__[1:]
+                found += [(cls, kind, key, look_up(cls, key), line) for cls in holder.__mro__[1:]
                           if is_written_in_python(cls) and self.is_old(cls)]
         return found
 

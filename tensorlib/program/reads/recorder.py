@@ -1,9 +1,11 @@
 """The recorder of reads: what is recorded, and so guarded, for each kind of read."""
 
 from collections import defaultdict
+from datetime import date, time
 from functools import partial
 from types import (
-    BuiltinFunctionType, FunctionType, GeneratorType, MemberDescriptorType, MethodType, ModuleType,
+    BuiltinFunctionType, FunctionType, GeneratorType, GenericAlias, MemberDescriptorType,
+    MethodType, ModuleType,
 )
 from typing import Any
 
@@ -32,6 +34,9 @@ SAFE_HASHES = {x.__hash__ for x in SAFE_KEYS}
 CALLABLES = set(map(id, (
     FunctionType, MethodType, BuiltinFunctionType, COMPILED, partial, type, GeneratorType)))
 # Attributes of a tensor that give elements of it, or that are recorded in another way.
+FORWARDING: dict[Any, Any] = {MethodType: lambda x: x.__func__,
+                              GenericAlias: lambda x: x.__origin__}
+OWN_DICTS = COMPILED, staticmethod, classmethod
 NOT_COMPARED = {"T", "mT", "H", "mH", "data", "real", "imag", "grad", "grad_fn"}
 
 
@@ -52,6 +57,12 @@ class ReadRecorder(ObjectRecorder):
         """Records where an attribute is found; whether `record_attribute_value` is to be called
         with what it gives."""
         kind = type(x)
+        if kind in FORWARDING:                             # what else it has than its class says
+            if in_class(kind, name) is MISSING:
+                return self.record_attribute(FORWARDING[kind](x), name)
+            return False
+        if kind in OWN_DICTS:
+            self.record(x, "attr", name, vars_of(x).get(name, MISSING))
         if id(kind) in ATOMS or kind is Variable or kind is BuiltinFunctionType or kind is COMPILED:
             return False
         if issubclass(kind, Dispatcher):
@@ -115,6 +126,8 @@ class ReadRecorder(ObjectRecorder):
     def record_class_attribute(self, cls: type, name: str) -> bool:
         """Records where a class finds an attribute."""
         meta = type(cls)
+        if not is_foreign(meta):
+            self.record(cls, "kind", None, meta)
         self.look_up_in_class(meta, name)
         if self.look_up_in_class(cls, name) is MISSING and meta is not type:
             self.look_up_in_class(meta, "__getattr__")
@@ -163,6 +176,7 @@ class ReadRecorder(ObjectRecorder):
 
     def record_key(self, holder: dict[Any, Any], key: Any) -> None:
         """Records what a dict has under a key."""
+        self.refuse_nan((key,))
         if type(key) is tuple and all(type(x) in SAFE_KEYS for x in key) or (
                 isinstance(key, SAFE_KEYS) and type(key).__hash__ in SAFE_HASHES):
             self.record(holder, "key", key, dict.get(holder, key, MISSING))
@@ -219,19 +233,26 @@ class ReadRecorder(ObjectRecorder):
         deep: whether it may read all that is in a container, too.
         """
         kind = type(x)
+        if kind is int:
+            self.record_digits(x)
         if id(kind) in ATOMS or kind is Tensor or kind is Variable:
             return
         self.record_numpy(kind, x)
         if deep and self.record_container(x):
             self.record_reachable((x,))
+            self.refuse_nan((x,))
         elif issubclass(kind, Tensor):
             self.instrument_class(kind)
         elif not is_foreign(kind):
+            self.record(x, "kind", None, kind)
             self.instrument_class(kind)
             self.require_known_state(x)
             if hasattr(kind, "__dataclass_fields__"):
                 self.record_reachable((x,))
+            elif issubclass(kind, type):
+                self.instrument_class(x)
         elif issubclass(kind, type):
+            self.instrument_class(x)
             self.instrument_class(type(x))
         elif issubclass(kind, BaseException):
             self.require_known_state(x)
@@ -266,8 +287,39 @@ class ReadRecorder(ObjectRecorder):
         elif is_foreign(kind) and not issubclass(kind, type):
             self.require_new(x, f"a {kind.__name__} from outside is iterated over")
         else:
-            self.instrument_class(kind)
-            self.require_known_state(x)
+            self.record_operand(x)
+
+    def refuse_nan(self, things: Any) -> None:
+        """Ends the capture if there is a NaN among some objects, and in containers: it is equal to
+        itself there, and to no other NaN, while guards compare what is in it."""
+        waiting, seen = [*things], set()
+        for x in waiting:
+            kind = type(x)
+            if kind in (tuple, list, set, frozenset, dict):
+                if id(x) not in seen:
+                    seen.add(id(x))
+                    waiting += self.members_of_container(x)
+            elif (kind in (float, complex) or issubclass(kind, np.inexact)) and x != x:
+                self.fail(f"whether a NaN is the same object as another one is not known, "
+                          f"{user_line()}")
+
+    def record_hashed(self, x: Any) -> None:
+        """Records what is read of a key of a dict or a member of a set that is made."""
+        self.refuse_nan((x,))
+        self.record_operand(x)
+
+    def record_identified(self, x: Any) -> None:
+        """Records that `is` asks which object `x` is, and with which it is compared is unknown."""
+        self.record_identity(x, x)
+
+    def record_format(self, x: Any, how: Any = "") -> None:
+        """Records what is read beside an object that is written in a format. It ends the capture
+        where that may be the time zone of the machine, or the language."""
+        kind = type(x)
+        if issubclass(kind, (date, time)) and how or (
+                issubclass(kind, (int, float, complex)) and how.endswith("n")):
+            self.fail(f"how a {kind.__name__} is written in this format is not known, "
+                      f"{user_line()}")
 
     def record_write(self, x: Any, name: str | None) -> None:
         """Records what is there before an attribute is written to, or an element for None."""

@@ -33,9 +33,11 @@ def subject_of(guard: Guard) -> str:
         names = ", ".join(map(repr, changed or guard.read))
         return f"{names} of a {kind}" if names else f"a {kind} of {len(x)} entries"
     if isinstance(guard, TypeGuard):
-        changed = [name for name, before in guard.read.items() if in_class(x, name) is not before]
-        names = changed or [*[x for x in guard.read if not x.startswith("__")],
-                            *["special methods"] * any(x.startswith("__") for x in guard.read)]
+        read = {name: before for name, before in guard.read.items() if name}
+        changed = [name for name, before in read.items() if in_class(x, name) is not before]
+        names = changed or [*[x for x in read if not x.startswith("__")],
+                            *["special methods"] * any(x.startswith("__") for x in read),
+                            *["all names"] * (None in guard.read)]
         return f"{', '.join(names)} of the class {x.__qualname__}"
     if isinstance(guard, ListGuard):
         places = ", ".join(map(str, guard.read))

@@ -36,6 +36,7 @@ OTHER_SETTERS = {id(x) for x in (
     np.seterr, np.set_printoptions, np.errstate, np.printoptions, np.seterrcall, np.geterrcall,
     np.setbufsize, np.getbufsize, np.load, np.save, np.savez, np.savez_compressed, np.loadtxt,
     np.savetxt, np.genfromtxt, np.fromfile, np.memmap, np.show_config, np.lib.format.open_memmap,
+    np.fromregex, np.rec.fromfile, np.polynomial.set_default_printstyle,
     np.busday_count, np.busday_offset, np.is_busday,      # which may read the clock
     *(vars(np)[name] for name in ("info", "lookfor", "show_runtime", "source", "who")
       if name in vars(np)))}                  # which print
@@ -64,6 +65,13 @@ def record_print_options(recorder: Any) -> None:
     """Records the settings by which arrays and tensors are written as text."""
     record_setting(recorder, get_printoptions)
     record_setting(recorder, np.get_printoptions)
+    recorder.record_value(np.polynomial.Polynomial, style_of_polynomials, None)
+
+
+def style_of_polynomials(kind: Any, _: Any) -> bool:
+    """Whether polynomials of NumPy's are written in Unicode."""
+    return bool(kind._use_unicode)
+
 
 
 def record_settings_of_file(recorder: Any, path: str) -> None:

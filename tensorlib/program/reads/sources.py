@@ -15,6 +15,7 @@ from threading import RLock
 from types import CodeType, FunctionType
 from typing import Any
 
+from tensorlib.program.guards.values import is_same
 from tensorlib.program.reads.instrumenting import PLACEHOLDER, instrument
 from tensorlib.program.reads.scopes import nodes_of_scope
 
@@ -71,13 +72,26 @@ def instrumented_code_of(f: FunctionType, code: CodeType) -> CodeType:
     known = code_cache.get(id(code))
     if known is None or known[0]() is not code:
         try:
-            found: CodeType | str = source_file_of(f).instrumented_code(code)
+            found: CodeType | str = with_constants_of(
+                source_file_of(f).instrumented_code(code), code)
         except (NoSource, SyntaxError) as error:       # or a warning that was made an error
             found = str(error)             # with its frames it would keep what these held
         known = add_to_cache(code, found)
     if isinstance(known[1], str):
         raise NoSource(known[1])
     return known[1]
+
+
+def with_constants_of(code: CodeType, own: CodeType) -> CodeType:
+    """A code with the very constants that another one has, where they are equal: `is` tells the
+    objects apart."""
+    inner = [x for x in own.co_consts if isinstance(x, CodeType)]
+    if len(inner) != sum(isinstance(x, CodeType) for x in code.co_consts):
+        return code
+    codes = iter(inner)
+    return code.replace(co_consts=tuple(
+        with_constants_of(x, next(codes)) if isinstance(x, CodeType)
+        else next((y for y in own.co_consts if is_same(x, y)), x) for x in code.co_consts))
 
 
 def add_to_cache(code: CodeType, found: CodeType | str) -> tuple[Any, CodeType | str]:
