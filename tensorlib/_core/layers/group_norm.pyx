@@ -4,8 +4,8 @@ affine map of channels (scale and shift). Outside autograd.
 Tensors are (B, C, *) with vectors of C elements. Channels that lie beside each other, or have one
 element each, are columns of a matrix: of one of all examples, or for groups of one of each example
 (`column_norm.pyx`). Other gradients are one kernel, which leaves those of the vectors by each
-example; they are summed here. Half types are computed in float32 in scratch memory, planes of channels
-one by one and groups tile by tile.
+example; they are summed here. Half types are computed in float32 in scratch memory, planes of
+channels one by one and groups tile by tile.
 """
 
 from tensorlib._core.base.dtypes cimport (
