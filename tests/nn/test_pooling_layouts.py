@@ -51,6 +51,19 @@ def test_channels_last_are_pooled_as_they_lie(dtype, shape):
             assert found[0].is_contiguous(memory_format=tl.channels_last)
 
 
+# Planes of which several are widened together, and some of which one is.
+@each("shape", [*SHAPES, (2, 5, 90, 60)])
+@each("dtype", [tl.float16, tl.bfloat16])
+@each("arrange", [lambda x: x, lambda x: x.contiguous(memory_format=tl.channels_last)])
+def test_half_types_are_pooled_in_float32_and_rounded_once(dtype, shape, arrange):
+    x = arrange(rising(shape).to(dtype))
+    for function in functions():
+        found, wanted = function(x), function(x.float())
+        for mine, other in zip(*([y] if isinstance(y, tl.Tensor) else y for y in (found, wanted)),
+                               strict=True):
+            assert tl.equal(mine, other.to(mine.dtype)) and mine.stride() == other.stride()
+
+
 @each("dtype", ["float32", "float64", "float16"])
 @each("shape", [*SHAPES, (2, 6, 1, 1), (1, 4, 3, 1)])
 def test_channels_last_are_resampled_joined_and_mixed_as_they_lie(shape, dtype):

@@ -7,7 +7,7 @@ A row lies along dim 1: rows are (B, C, *), and their classes (B, *).
 from libc.stdint cimport int64_t
 
 from tensorlib._core.base.dtypes cimport (
-    FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
+    FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, dtype_object,
 )
 from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.kernels cimport find_pairs
@@ -16,6 +16,7 @@ from tensorlib._core.base.work cimport run_once, share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed, zero
+from tensorlib._core.tiles.loops cimport cast_loop, find_cast
 
 from tensorlib._core.interpreters.recording import UnsupportedDtype
 
@@ -156,6 +157,8 @@ cdef struct Rows:
     double sign, weights
     Reduction reduction
     bint is_single
+    cast_loop widen      # of rows of a half type, of which single elements are needed, or NULL
+    cast_loop narrow     # and of their gradients
 
 cdef struct Place:
     Py_ssize_t first, k  # the index of B and the one of the row in it
@@ -173,6 +176,24 @@ cdef inline void put(char* y, Py_ssize_t at, double value, bint is_single) noexc
         (<float*>y)[at] = <float>value
     else:
         (<double*>y)[at] = value
+
+
+cdef inline double element(const Rows* of, Py_ssize_t at) noexcept nogil:
+    """An element of a row"""
+    cdef float found
+    if of.widen == NULL:
+        return number(of.x, at, of.is_single)
+    of.widen(of.x + 2 * at, <char*>&found, 1)
+    return found
+
+
+cdef inline void put_element(const Rows* of, Py_ssize_t at, double value) noexcept nogil:
+    """Writes an element of the gradient of a row"""
+    cdef float rounded = <float>value
+    if of.narrow == NULL:
+        put(of.y, at, value, of.is_single)
+    else:
+        of.narrow(<const char*>&rounded, of.y + 2 * at, 1)
 
 
 cdef inline void begin_rows(const Rows* of, Py_ssize_t begin, Place* place) noexcept nogil:
@@ -205,7 +226,7 @@ cdef void each_row(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
     for i in range(begin, end):
         if not next_row(of, i, &place):
             return
-        put(of.y, i, place.weight * of.sign * number(of.x, place.at, of.is_single)
+        put(of.y, i, place.weight * of.sign * element(of, place.at)
             if place.kept else 0, of.is_single)
 
 
@@ -249,7 +270,7 @@ cdef void each_row_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
         if of.reduction == EACH:
             g = number(of.x, i, of.is_single)
         if place.kept:
-            put(of.y, place.at, place.weight * of.sign * g, of.is_single)
+            put_element(of, place.at, place.weight * of.sign * g)
 
 
 cdef inline void add_losses(Rows* of, const floating* x, const floating* weight, double* totals,
@@ -294,7 +315,7 @@ cdef void add_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
         if place.kept:
             weights[i % <Py_ssize_t>LANES] += place.weight
             if of.x != NULL:
-                totals[i % <Py_ssize_t>LANES] += place.weight * number(of.x, place.at, of.is_single)
+                totals[i % <Py_ssize_t>LANES] += place.weight * element(of, place.at)
     of.weights = 0
     for i in range(<Py_ssize_t>LANES):
         total += totals[i]
@@ -327,6 +348,7 @@ cdef int fill_rows(Rows* of, Tensor target, Tensor weight, int64_t ignored, str 
     of.column = of.inner if by_class else 0
     of.row = 1
     of.outer = of.inner * (of.classes if by_class else 1)
+    of.widen = of.narrow = NULL
     return 0
 
 
@@ -336,14 +358,18 @@ def nll_of_logs(Tensor input, Tensor weight, Tensor target, int64_t ignored, str
     """
     cdef Rows of
     cdef Tensor x, w, places, out
+    cdef int dtype
     cdef bint by_class = has_classes(input, target)
     if KIND[input.type] != FLOAT_KIND or not (by_class or same_shape(input, target)) or (
             by_class and weight.dims[0] != input.dims[1]):
         refuse("nll_loss", input, target)
-    x, places = packed(cast(input, compute_dtype(input.type))), packed(cast(target, INT64))
-    w = packed(cast(weight, x.type))
+    dtype = compute_dtype(input.type)
+    x = packed(input if by_class else cast(input, dtype))
+    places, w = packed(cast(target, INT64)), packed(cast(weight, dtype))
     fill_rows(&of, places, w, ignored, reduction, by_class)
-    out = new_like(places, x.type) if of.reduction == EACH else new_tensor(x.type, 0, NULL)
+    if ITEMSIZE[x.type] == 2:
+        of.widen = find_cast(x.type, FLOAT32)
+    out = new_like(places, dtype) if of.reduction == EACH else new_tensor(dtype, 0, NULL)
     of.x, of.y = x.data_pointer, out.data_pointer
     if of.reduction == EACH:
         share(each_row, &of, of.y, of.rows, <Py_ssize_t>PIECE, of.rows < RELEASE_GIL)
@@ -375,8 +401,10 @@ def nll_of_logs_backward(Tensor grad, Tensor weight, Tensor target, int64_t igno
         dims[d + 1] = places.dims[d]
     if by_class:
         count("nll_loss", places.ndim_ + 1, dims)
-        out = new_tensor(g.type, places.ndim_ + 1, dims)
+        out = new_tensor(grad.type, places.ndim_ + 1, dims)
         zero(out)
+        if ITEMSIZE[grad.type] == 2:
+            of.narrow = find_cast(FLOAT32, grad.type)
     else:
         out = new_like(places, g.type)
     of.x, of.y = NULL, out.data_pointer

@@ -3,21 +3,18 @@
 Outside autograd."""
 
 from tensorlib._core.base.dtypes cimport (
-    FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
+    FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, dtype_object,
 )
 from tensorlib._core.base.kernels cimport find_pairs
-from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.shape cimport MAX_NDIM, MAX_NUMEL, clipped, count, settled, times
-from tensorlib._core.base.work cimport share
-from tensorlib._core.reduce.schedule cimport RELEASE_GIL
-from tensorlib._core.tensor.lanes cimport gives_lanes, lanes_of, lay_lanes
+from tensorlib._core.layers.parts_of_planes cimport Work, lanes_of_planes, run, run_parts, taken
+from tensorlib._core.tensor.lanes cimport gives_lanes, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, laid, packed, zero
 
 from tensorlib._core.interpreters.recording import UnsupportedDtype
 
 cdef enum:
-    PIECE = 1 << 14      # elements in a piece of work
     WIDEST = 1024        # elements of the widest window for which maxima of rows are found first
 
 cdef Py_ssize_t FARTHEST = <Py_ssize_t>1 << 40     # the largest stride, padding or dilation: their
@@ -80,17 +77,6 @@ cdef int fill_window(Window* w, str name, Tensor x, object spatial, object kerne
     return 0
 
 
-ctypedef struct Work:
-    void* loop
-    const char* x
-    char* y
-    int64_t* at
-    const Window* w
-    Py_ssize_t x_plane, y_plane, n   # bytes of a plane, and its windows
-    Py_ssize_t lanes                 # the channels of channels-last planes, else 0
-    bint wrong
-
-
 cdef void run_planes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Work* work = <Work*>context
     (<window_fn>work.loop)(work.x + begin * work.x_plane, work.y + begin * work.y_plane, work.w,
@@ -142,24 +128,16 @@ cdef inline bint plane_lanes(Tensor x, int n) noexcept:
     return x.ndim_ == n + 2 and gives_lanes(x)
 
 
-cdef inline Py_ssize_t lanes_of_planes(Tensor x, bint lanes) noexcept:
-    """The channels of channels-last planes whose places fit an int32; else 0."""
-    cdef Py_ssize_t count = lanes_of(x) if lanes else 0
-    return count if count and x.numel_ // (x.dims[0] * count) < 0x7FFFFFFF else 0
-
-
-cdef int run(Work* work, range_fn fn, Py_ssize_t planes, Py_ssize_t cost) except -1:
-    """Runs `fn` on the planes. cost: the number of operations for a plane."""
-    if planes == 0:
-        return 0
-    return share(fn, work, work.y, planes, 1 + PIECE // max(<Py_ssize_t>1, cost),
-                 times(planes, cost) < RELEASE_GIL)
-
-
 cdef int floating_dtype(str name, Tensor x) except -1:
     if KIND[x.type] != FLOAT_KIND:
         raise UnsupportedDtype(f"{name}: takes floating-point dtypes, got {dtype_object(x.type)}")
     return compute_dtype(x.type)
+
+
+cdef Tensor planes_in(Tensor x, str name, bint lanes):
+    """The planes of a floating dtype as they are, packed or channels-last. Raises: RuntimeError."""
+    floating_dtype(name, x)
+    return laid(x, x.type, lanes)
 
 
 cdef Tensor with_planes(str name, Tensor x, int spatial, tuple sizes, int dtype):
@@ -200,7 +178,7 @@ def max_pool(Tensor input, tuple kernel, tuple stride, tuple padding, tuple dila
     cdef Window w
     cdef int n = len(kernel), d
     cdef bint lanes = plane_lanes(input, n)
-    cdef Tensor x = laid(input, floating_dtype("max_pool", input), lanes)
+    cdef Tensor x = planes_in(input, "max_pool", lanes)
     fill_window(&w, "max_pool", x, spatial_of("max_pool", x, n), kernel, stride, padding, dilation,
                 planes)
     for d in range(3):         # if the first and the last window see the plane, all do
@@ -223,7 +201,7 @@ def adaptive_max_pool(Tensor input, tuple planes):
     cdef Window w
     cdef int n = len(planes)
     cdef bint lanes = plane_lanes(input, n)
-    cdef Tensor x = laid(input, floating_dtype("adaptive_max_pool", input), lanes)
+    cdef Tensor x = planes_in(input, "adaptive_max_pool", lanes)
     cdef tuple spatial = spatial_of("adaptive_max_pool", x, n)
     fill_parts(&w, "adaptive_max_pool", x, spatial, planes)
     if area(w.size) == 0 and area(w.out):
@@ -248,26 +226,27 @@ cdef tuple maxima(Tensor x, const Window* w, int n, tuple planes, int dtype, bin
     cdef Work work
     cdef Tensor y, at = None
     cdef bint rows = not with_places and (w.kernel[2] - 1) * w.dilation[2] < <Py_ssize_t>WIDEST
-    work.lanes, work.w, work.n, work.at = lanes_of_planes(x, lanes), w, area(w.out), NULL
-    x = x if work.lanes else packed(x)
+    cdef int computed
+    x = taken(&work, x, w, lanes, False)
+    work.w, work.n, work.at, computed = w, area(w.out), NULL, compute_dtype(x.type)
     y = with_planes("max_pool", x, n, planes, x.type)
     if with_places or not (rows or work.lanes):
         at = new_like(y, INT64)
         work.at = <int64_t*>at.data_pointer
     work.x, work.y = x.data_pointer, y.data_pointer
-    work.x_plane = area(w.size) * (4 if x.type == FLOAT32 else 8)
-    work.y_plane = work.n * (4 if x.type == FLOAT32 else 8)
+    work.x_plane = area(w.size) * ITEMSIZE[computed]
+    work.y_plane = work.n * ITEMSIZE[computed]
     if work.lanes:
         lay_lanes(y)
-        work.loop = find_window_loop(MAX_LANES, x.type)
-        run(&work, run_lanes, x.dims[0] * w.out[0] * w.out[1],
-            times(w.out[2] * work.lanes, area(w.kernel)))
+        work.loop = find_window_loop(MAX_LANES, computed)
+        run_parts(&work, run_lanes, True, x.dims[0] * w.out[0] * w.out[1],
+                  times(w.out[2] * work.lanes, area(w.kernel)))
         if with_places:
             lay_lanes(at)
     elif y.numel_:
-        work.loop = find_window_loop(MAX_ROWS if rows else MAX_POOL, x.type)
-        run(&work, run_pools if rows else run_max, planes_of(x, n),
-            times(work.n, area(w.kernel)))
+        work.loop = find_window_loop(MAX_ROWS if rows else MAX_POOL, computed)
+        run_parts(&work, run_pools if rows else run_max, False, planes_of(x, n),
+                  times(work.n, area(w.kernel)))
     return laid(y, dtype, lanes), at if at is None else laid(at, INT64, lanes)
 
 
@@ -328,9 +307,9 @@ def avg_pool(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padd
     spatial, kernel, stride = settled(spatial), settled(kernel), settled(stride)
     padding, planes = settled(padding), settled(planes)
     cdef Window w
-    cdef int dtype = floating_dtype("avg_pool", input), n = len(kernel), d
+    cdef int n = len(kernel), d
     cdef bint lanes = plane_lanes(input, n)
-    cdef Tensor x = laid(input, dtype, lanes)
+    cdef Tensor x = planes_in(input, "avg_pool", lanes)
     fill_window(&w, "avg_pool", x, spatial, kernel, stride, padding, (1,) * n, planes)
     if spatial_of("avg_pool", x, n) != (planes if back else spatial):
         raise RuntimeError(f"avg_pool: got {tuple(x.shape)}, expected planes of "
@@ -350,7 +329,7 @@ def adaptive_pool(Tensor input, tuple spatial, tuple planes, bint back):
     cdef Window w
     cdef int n = len(planes)
     cdef bint lanes = plane_lanes(input, n)
-    cdef Tensor x = laid(input, floating_dtype("adaptive_pool", input), lanes)
+    cdef Tensor x = planes_in(input, "adaptive_pool", lanes)
     fill_parts(&w, "adaptive_pool", x, spatial, planes)
     if spatial_of("adaptive_pool", x, n) != (planes if back else spatial):
         raise RuntimeError(f"adaptive_pool: got {tuple(x.shape)}, expected planes of "
@@ -362,23 +341,27 @@ cdef Tensor means(Tensor x, Window* w, int n, tuple sizes, int dtype, bint lanes
     """The means of windows, or their adjoint, with last dims `sizes`, as `dtype`."""
     cdef Work work
     cdef Tensor y
-    work.lanes = lanes_of_planes(x, lanes)
-    x = x if work.lanes else packed(x)
+    cdef int computed
+    cdef Py_ssize_t seen = area(&w.out[0] if back else &w.size[0])
+    cdef Py_ssize_t given = area(&w.size[0] if back else &w.out[0])
+    x = taken(&work, x, w, lanes, back)
+    computed = compute_dtype(x.type)
     y = with_planes("avg_pool", x, n, sizes, x.type)
-    work.loop, work.w = find_window_loop(AVG_POOL_BACKWARD if back else AVG_POOL, x.type), w
+    work.loop, work.w = find_window_loop(AVG_POOL_BACKWARD if back else AVG_POOL, computed), w
     work.x, work.y, work.n = x.data_pointer, y.data_pointer, area(w.out)
-    work.x_plane = area(&w.out[0] if back else &w.size[0]) * (4 if x.type == FLOAT32 else 8)
-    work.y_plane = area(&w.size[0] if back else &w.out[0]) * (4 if x.type == FLOAT32 else 8)
+    work.at = NULL
+    work.x_plane = max(<Py_ssize_t>1, work.lanes) * seen * ITEMSIZE[computed]
+    work.y_plane = max(<Py_ssize_t>1, work.lanes) * given * ITEMSIZE[computed]
     if back:
         zero(y)
     if work.lanes and y.numel_:
         lay_lanes(y)
-        work.loop, work.at = find_window_loop(MEAN_LANES_BACKWARD if back else MEAN_LANES,
-                                              x.type), NULL
-        run(&work, run_lanes, x.dims[0] if back else x.dims[0] * w.out[0] * w.out[1],
-            times(times(work.n if back else w.out[2], work.lanes), area(w.kernel)))
+        work.loop = find_window_loop(MEAN_LANES_BACKWARD if back else MEAN_LANES, computed)
+        run_parts(&work, run_lanes, not back, x.dims[0] if back
+                  else x.dims[0] * w.out[0] * w.out[1],
+                  times(times(work.n if back else w.out[2], work.lanes), area(w.kernel)))
     elif y.numel_ and x.numel_:
-        run(&work, run_pools, planes_of(x, n), times(work.n, area(w.kernel)))
+        run_parts(&work, run_pools, False, planes_of(x, n), times(work.n, area(w.kernel)))
     return laid(y, dtype, lanes)
 
 

@@ -7,7 +7,7 @@ from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape, reach, set
 from tensorlib._core.base.storage cimport holds
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.layout.views cimport view_of
-from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib._core.tensor.tensor cimport Tensor, over_storage
 
 
 def unfold(Tensor x, dim, Py_ssize_t size, Py_ssize_t step):
@@ -66,6 +66,53 @@ def as_strided(Tensor x, sizes, strides, offset):
             f"as_strided: sizes {tuple(sizes)}, strides {tuple(strides)} and offset {offset} are "
             f"negative or out of bounds for a storage of {x.storage.nbytes // itemsize} elements")
     return view_of(x, ndim, dims, steps, x.storage.data + first[0] * itemsize)
+
+
+def are_plain_ints(values):
+    """Whether a value is a tuple of ints."""
+    if type(values) is not tuple:
+        return False
+    for each in <tuple>values:
+        if not PyLong_CheckExact(each):
+            return False
+    return True
+
+
+def extent(str name, tuple size, tuple stride):
+    """How many elements sizes and strides reach over. Raises: RuntimeError."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t low = 0, high = 0
+    cdef int d, ndim = parse_shape(name, size, dims)
+    cdef bint fits = True
+    if parse_shape(name, stride, steps) != ndim:
+        raise RuntimeError(f"{name}: sizes and strides must be of one length, got {size} and "
+                           f"{stride}")
+    for d in range(ndim):
+        if dims[d] < 0 or steps[d] < 0:
+            raise RuntimeError(f"{name}: sizes and strides must not be negative, got {size} and "
+                               f"{stride}")
+    if count(name, ndim, dims) == 0:
+        return 0
+    for d in range(ndim):
+        fits = fits and reach(&low, &high, dims[d], steps[d])
+    if not fits:
+        raise RuntimeError(f"{name}: sizes {size} and strides {stride} are too large")
+    return high + 1
+
+
+def strided_over(Tensor x, tuple size, tuple stride):
+    """A tensor of these sizes and strides over the memory of `x`, which is no view of it.
+
+    Raises: RuntimeError for sizes and strides that lead out of the memory.
+    """
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef int ndim = parse_shape("empty_strided", size, dims)
+    if parse_shape("empty_strided", stride, steps) != ndim:
+        raise RuntimeError(f"empty_strided: sizes and strides differ: {size} and {stride}")
+    count("empty_strided", ndim, dims)
+    return over_storage(x.storage, x.data_pointer, x.type, ndim, dims, steps)
 
 
 def strided_view(Tensor x, tuple place):

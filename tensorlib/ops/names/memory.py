@@ -12,6 +12,8 @@ from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.formats import (
     channels_last, channels_last_3d, contiguous_format, preserve_format,
 )
+from tensorlib._core.interpreters.foreign import is_looked_at_alone
+from tensorlib._core.layout.overlapping import are_plain_ints, extent, strided_over
 from tensorlib._core.tensor.properties import elements_of
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
@@ -38,7 +40,10 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     size, stride = ints("empty_strided", "size", size), ints("empty_strided", "stride", stride)
     x = empty(extent("empty_strided", size, stride), dtype=dtype, layout=layout, device=device,
               pin_memory=pin_memory)
-    x.data = x.as_strided(size, stride)
+    if is_looked_at_alone(x):
+        x = strided_over(x, size, stride)
+    else:                                     # where something observes operations
+        x.data = x.as_strided(size, stride)
     return x.requires_grad_() if requires_grad else x
 
 
@@ -74,29 +79,11 @@ def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, 
 
 def ints(name, word, values):
     """The ints of a sequence, as a tuple. Raises: TypeError."""
-    if type(values) is tuple:
-        for each in values:
-            if type(each) is not int:
-                break
-        else:
-            return values
+    if are_plain_ints(values):
+        return values
     if not isinstance(values, (tuple, list)):
         raise TypeError(f"{name}: {word} must be a sequence of ints, got {values!r}")
     return tuple([integer(name, f"each {word}", each) for each in values])
-
-
-def extent(name, size, stride):
-    """How many elements sizes and strides reach over. Raises: RuntimeError."""
-    if len(size) != len(stride):
-        raise RuntimeError(f"{name}: sizes and strides must be of one length, got {size} and "
-                           f"{stride}")
-    last = 0
-    for n, step in zip(size, stride):
-        if n < 0 or step < 0:
-            raise RuntimeError(f"{name}: sizes and strides must not be negative, got {size} and "
-                               f"{stride}")
-        last += (n - 1) * step
-    return 0 if 0 in size else last + 1
 
 
 # ---- another size --------------------------------------------------------------------------------
