@@ -3,12 +3,15 @@
 from numbers import Number
 from typing import Any
 
-from tensorlib import Tensor, arange, full, int64, is_grad_enabled, promote_types, zeros
+from tensorlib import (
+    Tensor, arange, full, int64, is_grad_enabled, preserve_format, promote_types, zeros,
+)
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.products.positions import grouped, merged_places, numbered
 from tensorlib.ops.late import name_of, operations
 from tensorlib.sparse.compressed import CompressedTensor, on_entries
 from tensorlib.sparse.dispatch import does, refuse, require_sparse
+from tensorlib.sparse.products import product
 from tensorlib.sparse.tensor import SparseTensor
 
 # ---- sums and multiples --------------------------------------------------------------------------
@@ -108,9 +111,17 @@ def places_in(b: SparseTensor, a: SparseTensor) -> tuple[Tensor, Tensor]:
 @does(operations.div, layouts=True)
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     """A sparse tensor divided by a number."""
-    if not isinstance(input, SparseTensor) or not is_number(other) or rounding_mode is not None:
+    if not isinstance(input, SparseTensor) or not is_number(other):
         raise refuse("div", input, other)
-    return input.with_values(input._values_ / other)
+    if rounding_mode is not None:
+        input = input.merged()
+    return input.with_values(input._values_.div(other, rounding_mode=rounding_mode))
+
+
+@does(operations.floor_divide, layouts=True)
+def floor_divide(input: Any, other: Any) -> Any:
+    """A sparse tensor divided by a number, rounded down."""
+    return div(input, other, rounding_mode="floor")
 
 
 def on_values(name: str) -> Any:
@@ -129,10 +140,28 @@ def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: A
     Raises: TypeError for dims that are not sparse, IndexError, RuntimeError for a dense tensor.
     """
     require_sparse("sparse.sum", input)
-    values = input._values_ if dtype is None else input._values_.to(dtype)
     if dim is None:
-        return values.sum()
-    return sum_over(input.with_values(values), [dim] if isinstance(dim, int) else dim, keepdim)
+        return input._values_.sum(dtype=dtype)
+    dims = [dim] if isinstance(dim, int) else dim
+    input = input if dtype is None else input.with_values(input._values_.to(dtype))
+    if isinstance(input, CompressedTensor) and keepdim and len(dims) == 1 and (
+            input.ndim == 2 and not input.block and dims[0] in (1 - input._dim_, -1 - input._dim_)):
+        return sum_of_lines(input)
+    return sum_over(input, dims, keepdim)
+
+
+def sum_of_lines(input: CompressedTensor) -> CompressedTensor:
+    """The sums over the rows of a matrix in order of rows, or columns of one by columns."""
+    dim, bounds = input._dim_, input._bounds_
+    shape = (input.shape[0], 1) if dim == 0 else (1, input.shape[1])
+    lines = input if dim == 0 else input.turned()
+    sums = product(lines, input._values_.new_ones((lines.shape[1], 1))).squeeze(1)
+    filled = bounds[1:] != bounds[:-1]
+    if not bool(filled.all()):
+        sums = sums[filled]
+    ends = zeros(len(bounds), dtype=bounds.dtype)
+    ends[1:] = filled.cumsum(0)
+    return CompressedTensor.by(input.layout, ends, input._others_.new_zeros(len(sums)), sums, shape)
 
 
 @on_entries
@@ -206,8 +235,9 @@ def pow(input: SparseTensor, exponent: Any) -> SparseTensor:
 @does(operations.norm, layouts=True)
 def norm(input: SparseTensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, *,
          dtype: Any = None) -> Tensor:
-    """The norm of all elements. Raises: TypeError for dims."""
-    if dim is not None or keepdim:
+    """The norm of all elements. Raises: TypeError for some of the dims."""
+    dims = () if dim is None else (dim,) if isinstance(dim, int) else dim
+    if keepdim or dims and len({d % input.ndim for d in dims}) != input.ndim:
         raise TypeError("norm over dims is not supported for sparse tensors; to_dense() gives a "
                         "dense one")
     return input.merged()._values_.norm(p, dtype=dtype)
@@ -234,8 +264,12 @@ def ones_like(input: SparseTensor, **kwargs: Any) -> SparseTensor:
 
 @does(operations.zeros_like, operations.empty_like, layouts=True)
 def zeros_like(input: SparseTensor, **kwargs: Any) -> SparseTensor:
-    """A tensor of its shape without entries. Raises: TypeError for a layout or a memory format."""
-    unknown = kwargs.keys() - {"dtype", "requires_grad"}
+    """A tensor of its shape without entries. Raises: TypeError for another layout or a device."""
+    unknown = kwargs.keys() - {"dtype", "requires_grad", "memory_format", "layout"}
+    if kwargs.get("layout") not in (None, input.layout) or kwargs.get("memory_format") not in (
+            None, preserve_format):
+        raise TypeError("zeros_like of sparse tensors takes no memory_format and no other layout; "
+                        "to_dense() gives a dense tensor")
     if any(kwargs[name] is not None for name in unknown):
         raise TypeError(f"zeros_like of sparse tensors takes no {min(unknown)}; to_dense() gives a "
                         "dense tensor")

@@ -71,7 +71,7 @@ def select_entries(input: SparseTensor, dim: int, index: int) -> Tensor:
     entries = (input._indices_[dim] == index).nonzero().squeeze(1)
     values = input._values_[entries]
     if sparse == 1:
-        return values.sum(0)
+        return values.sum(0, dtype=values.dtype)
     others = [d for d in range(sparse) if d != dim]
     return SparseTensor.of(input._indices_[others][:, entries], values, shape,
                            input.is_coalesced())

@@ -297,7 +297,8 @@ class SparseTensor(Tensor, dispatches=False):
         """The matrix with rows for columns."""
         self.matrix("t")
         return SparseTensor.of(self._indices_.flip(0), self._values_,
-                               (self.shape[1], self.shape[0]))
+                               (self.shape[1], self.shape[0]),
+                               self._is_coalesced_ and self._nnz() < 2)
 
     T = property(t)
 
@@ -345,6 +346,37 @@ class SparseTensor(Tensor, dispatches=False):
         self.take(found._values_)
         self._indices_, self._is_coalesced_ = found._indices_, found._is_coalesced_
         return self
+
+    def backward(self, gradient: Any = None, **options: Any) -> None:
+        """`backward` of the values, with the elements of a gradient at their positions.
+
+        Raises: RuntimeError for a gradient of another shape.
+        """
+        if gradient is not None:
+            if gradient.shape != self.shape:
+                raise RuntimeError(f"backward: expected a gradient of shape {tuple(self.shape)}, "
+                                   f"got {tuple(gradient.shape)}")
+            dense = gradient.to_dense()
+            gradient = dense[tuple(self._indices_)].reshape(self._values_.shape)
+        self._values_.backward(gradient, **options)
+
+    def transpose_(self, dim0: int, dim1: int):
+        """The tensor itself, with two dims exchanged from now on.
+
+        Raises: as `transpose`, TypeError for layouts of matrices, which would be another one.
+        """
+        if self.layout is not sparse_coo:
+            raise TypeError(f"transpose_ is not supported for tensors of layout {self.layout}; "
+                            "transpose() gives one")
+        made = self.transpose(dim0, dim1)
+        Tensor.data.__set__(self, empty(tuple(made.shape), dtype=made.dtype, device="meta"))
+        self.__dict__.update(made.__dict__)
+        return self
+
+    def t_(self):
+        """The matrix itself, with rows for columns from now on."""
+        self.matrix("t_")
+        return self.transpose_(0, 1)
 
     def take(self, values: Tensor) -> None:
         """Has these values from now on: a leaf that requires gradients stays one, with its
