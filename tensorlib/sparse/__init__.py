@@ -29,15 +29,17 @@ from tensorlib.sparse.creation import (
     spdiags,
     to_scipy,
 )
+from tensorlib.sparse.dispatch import UnsupportedForSparse
 from tensorlib.sparse.functions import log_softmax, softmax, sum
 from tensorlib.sparse.gradients import rows_looked_up
 from tensorlib.sparse.invariants import check_sparse_tensor_invariants
 from tensorlib.sparse.products import addmm, sampled_addmm
 from tensorlib.sparse.tensor import SparseTensor
 
-__all__ = ["CompressedTensor", "DoubleTensor", "FloatTensor", "SparseTensor", "addmm",
-           "as_sparse_gradcheck", "check_sparse_tensor_invariants", "from_dense", "from_scipy",
-           "log_softmax", "mm", "rows_looked_up", "sampled_addmm", "softmax", "sparse_bsc_tensor", "sparse_bsr_tensor",
+__all__ = ["CompressedTensor", "DoubleTensor", "FloatTensor", "SparseTensor",
+           "UnsupportedForSparse", "addmm", "as_sparse_gradcheck",
+           "check_sparse_tensor_invariants", "from_dense", "from_scipy", "log_softmax", "mm",
+           "rows_looked_up", "sampled_addmm", "softmax", "sparse_bsc_tensor", "sparse_bsr_tensor",
            "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor",
            "sparse_csr_tensor", "spdiags", "sum", "to_scipy"]
 

@@ -34,12 +34,15 @@ from tensorlib.sparse.tensor import SparseTensor
 coo_matrix = deferred("scipy.sparse", "coo_matrix")
 
 
-def sparse_zeros(name: str, sizes: tuple[Any, ...], size: Any, dtype: Any, layout: Any,
-                 requires_grad: bool) -> SparseTensor:
+def made_in(name: str, sizes: tuple[Any, ...], size: Any, dtype: Any, layout: Any, device: Any,
+            requires_grad: bool) -> SparseTensor:
     """A tensor of a layout without entries: `zeros` and `empty` of that layout.
 
-    Raises: TypeError for what is no layout, and for layouts of blocks, whose sizes are not known.
+    Raises: TypeError for what is no layout, and for layouts of blocks, whose sizes are not known,
+    RuntimeError for other devices than the CPU.
     """
+    if device is not None and tensorlib.device(device).type != "cpu":
+        raise RuntimeError(f"{name}: sparse tensors are on the CPU, got {device!r}")
     sizes = size if not sizes else sizes[0] if isinstance(sizes[0], (tuple, list)) else sizes
     if layout is not sparse_coo and (layout not in DIMS or layout in BLOCKED):
         raise TypeError(f"{name}: layout must be {tensorlib.strided}, {sparse_coo}, {sparse_csr} "
@@ -273,7 +276,7 @@ def convert_indices_from_csr_to_coo(crow_indices: Tensor, col_indices: Tensor, *
 
 
 def from_dense(input: Tensor, sparse_dim: int | None = None, layout: Any = None,
-               blocksize: Any = None, dense_dim: int | None = None) -> SparseTensor:
+               blocksize: Any = None, dense_dim: int | None = None) -> Any:
     """The tensor as a sparse one, without its zeros: `Tensor.to_sparse`.
 
     sparse_dim: how many of the first dims have positions, by default all. layout: `sparse_coo`, or
@@ -288,9 +291,15 @@ def from_dense(input: Tensor, sparse_dim: int | None = None, layout: Any = None,
     """
     if layout in DIMS:
         return in_blocks(input, layout, blocksize, dense_dim)
-    if layout not in (None, sparse_coo) or blocksize is not None or dense_dim is not None:
-        raise RuntimeError(f"to_sparse: {layout} is no layout, or takes no blocksize and dense_dim:"
-                           f" {blocksize}, {dense_dim}")
+    if layout is tensorlib.strided:
+        return input
+    if layout not in (None, sparse_coo) or blocksize is not None or (
+            dense_dim is not None and sparse_dim is not None):
+        raise RuntimeError(f"to_sparse: layout must be one of sparse tensors, {sparse_coo} takes no"
+                           f" blocksize and one of sparse_dim and dense_dim, got {layout}, "
+                           f"{blocksize}, {sparse_dim} and {dense_dim}")
+    if dense_dim is not None:
+        sparse_dim = input.ndim - integer("to_sparse", "dense_dim", dense_dim)
     count = input.ndim if sparse_dim is None else integer("to_sparse", "sparse_dim", sparse_dim)
     if not min(1, input.ndim) <= count <= input.ndim:
         raise RuntimeError(f"to_sparse: sparse_dim must be from 1 to {input.ndim}, got {count}")

@@ -3,6 +3,7 @@
 from numbers import Number
 from typing import Any
 
+import tensorlib
 from tensorlib import (
     Tensor, arange, full, int64, is_grad_enabled, preserve_format, promote_types, zeros,
 )
@@ -171,6 +172,8 @@ def sum_over(input: SparseTensor, dims: Any, keepdim: bool) -> Any:
     if any(not -input.ndim <= d < input.ndim for d in dims):
         raise IndexError(f"sum: a dim of {list(dims)} is out of range for {input.ndim} dims")
     gone = {d % input.ndim for d in dims}
+    if len(gone) != len(dims):
+        raise RuntimeError(f"sum: a dim appears twice in {list(dims)}")
     inside = [d - sparse + 1 for d in gone if d >= sparse]
     if inside:
         values = values.sum(inside, keepdim)
@@ -282,6 +285,15 @@ def zeros_like(input: SparseTensor, **kwargs: Any) -> SparseTensor:
     return made.requires_grad_(bool(kwargs.get("requires_grad")))
 
 
+def drawn_like(name: str) -> Any:
+    """The function that draws values at the positions of a matrix by rows or columns."""
+    def draw(input: SparseTensor, **kwargs: Any) -> SparseTensor:
+        if not isinstance(input, CompressedTensor):
+            raise refuse(name, input)
+        return input.with_values(getattr(tensorlib, name)(input._values_, **kwargs))
+    return draw
+
+
 ON_VALUES = [name_of(_operation) for _operation in (
     operations.neg, operations.abs, operations.sqrt, operations.square, operations.sin,
     operations.sinh, operations.tan, operations.tanh, operations.asin, operations.asinh,
@@ -293,6 +305,8 @@ ON_VALUES = [name_of(_operation) for _operation in (
     operations.angle)]
 for _name in ON_VALUES:
     does(_name, layouts=True)(on_values(_name))
+for _name in map(name_of, (operations.rand_like, operations.randn_like)):
+    does(_name, layouts=True)(drawn_like(_name))
 does(operations.t, layouts=True)(lambda input: input.t())
 does(operations.to, layouts=True)(SparseTensor.to)
 does(operations.clone, layouts=True)(SparseTensor.clone)
@@ -321,7 +335,8 @@ def copied(input: SparseTensor, src: Any, non_blocking: bool = False) -> SparseT
 
 for _name, _function in (*((f"{name}_", on_values(name)) for name in ON_VALUES
                            if hasattr(Tensor, f"{name}_")),
-                         ("mul_", mul), ("div_", div), ("copy_", copied)):
+                         ("mul_", mul), ("div_", div), ("floor_divide_", floor_divide),
+                         ("copy_", copied)):
     does(_name, layouts=True)(in_place(_name, _function))
 
 

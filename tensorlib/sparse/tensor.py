@@ -312,8 +312,8 @@ class SparseTensor(Tensor, dispatches=False):
         return tensorlib.sparse_coo_tensor(*(args or ((0,),)), dtype=self.dtype, **options)
 
     def new_zeros(self, *size: Any, **options: Any) -> Tensor:
-        """Dense zeros of the values' dtype."""
-        return self._values_.new_zeros(*size, **options)
+        """A tensor of this layout and dtype without entries. Raises: TypeError for blocks."""
+        return tensorlib.zeros(*size, **{"dtype": self.dtype, "layout": self.layout, **options})
 
     def new_ones(self, *size: Any, **options: Any) -> Tensor:
         """Dense ones of the values' dtype."""
@@ -324,8 +324,8 @@ class SparseTensor(Tensor, dispatches=False):
         return self._values_.new_full(*args, **options)
 
     def new_empty(self, *size: Any, **options: Any) -> Tensor:
-        """A dense tensor of the values' dtype whose elements are not set."""
-        return self._values_.new_empty(*size, **options)
+        """A tensor of this layout and dtype without entries: as `new_zeros`."""
+        return self.new_zeros(*size, **options)
 
     def new_tensor(self, data: Any, **options: Any) -> Tensor:
         """A dense tensor of `data`, of the values' dtype."""

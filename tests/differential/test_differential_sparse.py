@@ -86,7 +86,8 @@ def parts(x):
     if layout == "strided":
         return [layout, x.numpy()]
     names["bsr"], names["bsc"] = names["csr"], names["csc"]
-    return [layout, tuple(x.shape), *(getattr(x, name)().detach().numpy() for name in names[layout])]
+    return [layout, tuple(x.shape),
+            *(getattr(x, name)().detach().numpy() for name in names[layout])]
 
 
 @pytest.mark.parametrize("of", BATCHES)

@@ -34,8 +34,7 @@ from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.arrays.convert import tensor
 from tensorlib._core.base.device import CPU, META, device as device_type, require_device
 from tensorlib._core.base.error_names import type_name
-from tensorlib._core.base.importing import deferred
-from tensorlib._core.base.formats import RANKS, contiguous_format, preserve_format, strided
+from tensorlib._core.base.formats import RANKS, contiguous_format, preserve_format, strided, made_in
 from tensorlib._core.base.storage import OutOfMemoryError
 from tensorlib._core.tensor.numbers import OutOfRangeError
 
@@ -52,9 +51,6 @@ cdef int chosen_dtype(str name, object dtype, object out, int otherwise) except 
         return dtype_id(dtype)
     except TypeError as error:
         raise TypeError(f"{name}: {error}") from None
-
-
-sparse_zeros = deferred("tensorlib.sparse.creation", "sparse_zeros")
 
 
 cdef object offered_new(str name, tuple args, dict options, object layout, object device,
@@ -268,8 +264,8 @@ def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin
     Raises: RuntimeError for sizes that are negative or too large, TypeError for what are not ints,
     OutOfMemoryError.
     """
-    if layout is not None and layout is not strided and device is None:
-        return sparse_zeros("empty", sizes, size, dtype, layout, requires_grad)
+    if layout is not None and layout is not strided:
+        return made_in("empty", sizes, size, dtype, layout, device, requires_grad)
     check_options("empty", layout, device, pin_memory)
     x = sized("empty", sizes, size, chosen_dtype("empty", dtype, out, default_float()), device)
     return finish("empty", formatted("empty", x, memory_format), out, requires_grad)
@@ -287,8 +283,8 @@ def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    if layout is not None and layout is not strided and device is None:
-        return sparse_zeros("zeros", sizes, size, dtype, layout, requires_grad)
+    if layout is not None and layout is not strided:
+        return made_in("zeros", sizes, size, dtype, layout, device, requires_grad)
     check_options("zeros", layout, device, pin_memory)
     x = sized("zeros", sizes, size, chosen_dtype("zeros", dtype, out, default_float()), device)
     zero(x)
