@@ -69,8 +69,10 @@ def mul(input: Any, other: Any) -> Any:
 
     Raises: RuntimeError for another shape, TypeError for other numbers of sparse dims.
     """
-    if not isinstance(input, SparseTensor):
+    if not isinstance(input, SparseTensor) or isinstance(other, SparseTensor) and input.ndim == 0:
         input, other = other, input
+    if isinstance(other, SparseTensor) and other.ndim == 0 < input.ndim:
+        other = other.to_dense()
     if is_number(other):
         return input.with_values(input._values_ * other)
     if isinstance(other, SparseTensor):
@@ -268,7 +270,8 @@ def ones_like(input: SparseTensor, **kwargs: Any) -> SparseTensor:
 @does(operations.zeros_like, operations.empty_like, layouts=True)
 def zeros_like(input: SparseTensor, **kwargs: Any) -> SparseTensor:
     """A tensor of its shape without entries. Raises: TypeError for another layout or a device."""
-    unknown = kwargs.keys() - {"dtype", "requires_grad", "memory_format", "layout"}
+    unknown = kwargs.keys() - {"dtype", "requires_grad", "memory_format", "layout", *(
+        ["device"] if tensorlib.device(kwargs.get("device") or "cpu").type == "cpu" else [])}
     if kwargs.get("layout") not in (None, input.layout) or kwargs.get("memory_format") not in (
             None, preserve_format):
         raise TypeError("zeros_like of sparse tensors takes no memory_format and no other layout; "

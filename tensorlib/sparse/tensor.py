@@ -61,18 +61,32 @@ class SparseTensor(Tensor, dispatches=False):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        self._values_.requires_grad = value
+        self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True):
-        """The tensor itself, whose values require gradients from now on."""
-        self._values_.requires_grad_(requires_grad)
+        """The tensor itself, whose values require gradients from now on; those that it was made of
+        do not."""
+        values = self._values_
+        if values.is_leaf and values.requires_grad != requires_grad:
+            self._values_ = values.detach().requires_grad_(requires_grad)
+        else:
+            values.requires_grad_(requires_grad)
         return self
 
     @property
     def grad(self):
-        """The gradient of the values, as a sparse tensor with the same positions; or None."""
+        """The gradient of the elements, as a sparse tensor with the same positions; or None.
+
+        Values in one position are added up, so the gradient of each is that of the element, which
+        is there once.
+        """
         g = self._values_.grad
-        return None if g is None else self.with_values(g)
+        if g is None or self.layout is not sparse_coo or self._is_coalesced_:
+            return None if g is None else self.with_values(g)
+        flat, ascending = numbered(self._indices_, self.shape)
+        first, _ = grouped(flat, None if ascending else flat.argsort(stable=True))
+        return SparseTensor.of(self._indices_.index_select(1, first), g.index_select(0, first),
+                               self.shape, True)
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:

@@ -141,3 +141,12 @@ def test_steps_of_sparse_parameters(layout, options):
             optimizer.step()
         found.append(weight.detach().to_dense().numpy())
     np.testing.assert_allclose(*found, rtol=1e-12)
+
+
+def test_gradients_of_leaves_whose_positions_are_there_twice():
+    found = []
+    for t in (tl, torch):
+        a = t.sparse_coo_tensor(t.tensor(INDICES), t.tensor(VALUES), (5, 7)).requires_grad_()
+        (t.sparse.mm(a, t.tensor(RIGHT)) ** 2).sum().backward()
+        found.append(a.grad.to_dense().numpy())
+    np.testing.assert_allclose(*found)
