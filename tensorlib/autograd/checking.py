@@ -15,6 +15,8 @@ import numpy as np
 
 from tensorlib._core.arrays.convert import tensor
 from tensorlib._core.base.dtypes import BY_NAME, has_gradients
+from tensorlib._core.base.formats import strided
+from tensorlib._core.base.importing import deferred
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.gradients import grad as gradient_of
 from tensorlib.autograd.jacobians import alone, columns_of, rows_of, stack, together
@@ -23,6 +25,7 @@ from tensorlib.autograd.transform import Recording
 PRECISE = BY_NAME["float64"], BY_NAME["complex128"]
 
 Function = Callable[..., Tensor | Sequence[Tensor]]
+over_values = deferred("tensorlib.sparse.checking", "over_values")
 
 
 class GradcheckError(RuntimeError):
@@ -45,6 +48,7 @@ def gradcheck(
     check_forward_ad: bool = False,
     check_backward_ad: bool = True,
     fast_mode: bool = False,
+    masked: bool | None = None,
 ) -> bool:
     """True where the gradients of `fn` equal finite differences for all inputs that require grad.
 
@@ -59,6 +63,8 @@ def gradcheck(
     check_batched_forward_grad: whether many gradients or tangents at once, as by `vmap`, give the
     same. What the other arguments ask for is always done: outputs are swept one at a time, so that
     the others have no gradient; dtypes are compared.
+
+    Of sparse inputs the values are checked, at positions that stay, with `masked` or without.
 
     fast_mode moves each input along one random direction and weighs the elements of each output at
     random, so that numbers are compared in place of Jacobians, in two calls of `fn` for each input.
@@ -77,6 +83,8 @@ def gradcheck(
     True
     """
     inputs = _tuple(inputs)
+    if any(isinstance(x, Tensor) and x.layout is not strided for x in inputs):
+        fn, inputs = over_values(fn, inputs)
     if not check_backward_ad and not check_forward_ad:
         raise ValueError("gradcheck: expected check_forward_ad or check_backward_ad to be True")
     if check_batched_grad and not check_backward_ad or (

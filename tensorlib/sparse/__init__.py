@@ -13,6 +13,7 @@ from tensorlib import Tensor
 from tensorlib import matmul as _matmul
 from tensorlib._core.base.error_names import type_name as _type_name
 from tensorlib.sparse import dispatch, functions, indexing, products  # noqa: F401  operations
+from tensorlib.sparse.checking import as_sparse_gradcheck
 from tensorlib.sparse.compressed import CompressedTensor
 from tensorlib.sparse.creation import (
     DoubleTensor,
@@ -28,13 +29,15 @@ from tensorlib.sparse.creation import (
     spdiags,
     to_scipy,
 )
+from tensorlib.sparse.dispatch import UnsupportedForSparse
 from tensorlib.sparse.functions import log_softmax, softmax, sum
 from tensorlib.sparse.gradients import rows_looked_up
 from tensorlib.sparse.invariants import check_sparse_tensor_invariants
 from tensorlib.sparse.products import addmm, sampled_addmm
 from tensorlib.sparse.tensor import SparseTensor
 
-__all__ = ["CompressedTensor", "DoubleTensor", "FloatTensor", "SparseTensor", "addmm",
+__all__ = ["CompressedTensor", "DoubleTensor", "FloatTensor", "SparseTensor",
+           "UnsupportedForSparse", "addmm", "as_sparse_gradcheck",
            "check_sparse_tensor_invariants", "from_dense", "from_scipy", "log_softmax", "mm",
            "rows_looked_up", "sampled_addmm", "softmax", "sparse_bsc_tensor", "sparse_bsr_tensor",
            "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor",

@@ -21,7 +21,7 @@ from tensorlib import (
 )
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.importing import deferred
-from tensorlib._core.products.positions import extents, survey_bounds
+from tensorlib._core.products.positions import extents, survey_bounds, within
 from tensorlib.ops.arguments import integer
 from tensorlib.sparse.compressed import (
     BLOCKED, DIMS, WORDS, CompressedTensor, assembled, block_of, in_layout, turn,
@@ -34,9 +34,28 @@ from tensorlib.sparse.tensor import SparseTensor
 coo_matrix = deferred("scipy.sparse", "coo_matrix")
 
 
+def made_in(name: str, sizes: tuple[Any, ...], size: Any, dtype: Any, layout: Any, device: Any,
+            requires_grad: bool) -> SparseTensor:
+    """A tensor of a layout without entries: `zeros` and `empty` of that layout.
+
+    Raises: TypeError for what is no layout, and for layouts of blocks, whose sizes are not known,
+    RuntimeError for other devices than the CPU.
+    """
+    if device is not None and tensorlib.device(device).type != "cpu":
+        raise RuntimeError(f"{name}: sparse tensors are on the CPU, got {device!r}")
+    sizes = size if not sizes else sizes[0] if isinstance(sizes[0], (tuple, list)) else sizes
+    if layout is not sparse_coo and (layout not in DIMS or layout in BLOCKED):
+        raise TypeError(f"{name}: layout must be {tensorlib.strided}, {sparse_coo}, {sparse_csr} "
+                        f"or {sparse_csc}, got {layout!r}")
+    made = in_layout(sparse_coo_tensor(sizes, dtype=dtype, is_coalesced=True), layout)
+    return made.requires_grad_(requires_grad)
+
+
 def positions(name: str, indices: Any) -> Tensor:
     """Positions as int64. Raises: TypeError for what is none."""
     found = indices if isinstance(indices, Tensor) else tensorlib.tensor(indices)
+    if found.dtype is int64:
+        return found
     if found.numel() == 0:
         return found.to(tensorlib.int64)
     if found.is_floating_point() or found.dtype.name == "bool":
@@ -49,7 +68,8 @@ def values_of(values: Any, dtype: Any, device: Any, requires_grad: bool) -> Tens
     found = values if isinstance(values, Tensor) else tensorlib.tensor(values)
     if dtype is not None or device is not None:
         found = found.to(dtype=dtype, device=device)
-    return found.detach().requires_grad_() if requires_grad else found
+    found = found.detach().requires_grad_() if requires_grad else found
+    return found if found.ndim else found.reshape(1)
 
 
 def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *,
@@ -77,7 +97,7 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
     indices = positions("sparse_coo_tensor", indices)
     values = values_of(values, dtype, device, requires_grad)
     size = fitting_size("sparse_coo_tensor", indices, values, size)
-    return SparseTensor.of(indices, values, size, bool(is_coalesced))
+    return SparseTensor.of(indices, values, size, bool(is_coalesced) or len(values) < 2)
 
 
 def fitting_size(name: str, indices: Tensor, values: Tensor, size: Any) -> tuple[int, ...]:
@@ -86,6 +106,9 @@ def fitting_size(name: str, indices: Tensor, values: Tensor, size: Any) -> tuple
         raise RuntimeError(f"{name}: expected positions (dims, entries) and values (entries, *), "
                            f"got shapes {tuple(indices.shape)} and {tuple(values.shape)}")
     dims, dense = indices.shape[0], tuple(values.shape)[1:]
+    if size is not None and len(size) == dims + len(dense) and tuple(size[dims:]) == dense and (
+            within(indices, size)):
+        return tuple(map(int, size))
     least_index, most = extents(indices)
     if least_index < 0:
         raise RuntimeError(f"{name}: found negative index {least_index}")
@@ -253,7 +276,7 @@ def convert_indices_from_csr_to_coo(crow_indices: Tensor, col_indices: Tensor, *
 
 
 def from_dense(input: Tensor, sparse_dim: int | None = None, layout: Any = None,
-               blocksize: Any = None, dense_dim: int | None = None) -> SparseTensor:
+               blocksize: Any = None, dense_dim: int | None = None) -> Any:
     """The tensor as a sparse one, without its zeros: `Tensor.to_sparse`.
 
     sparse_dim: how many of the first dims have positions, by default all. layout: `sparse_coo`, or
@@ -268,9 +291,15 @@ def from_dense(input: Tensor, sparse_dim: int | None = None, layout: Any = None,
     """
     if layout in DIMS:
         return in_blocks(input, layout, blocksize, dense_dim)
-    if layout not in (None, sparse_coo) or blocksize is not None or dense_dim is not None:
-        raise RuntimeError(f"to_sparse: {layout} is no layout, or takes no blocksize and dense_dim:"
-                           f" {blocksize}, {dense_dim}")
+    if layout is tensorlib.strided:
+        return input
+    if layout not in (None, sparse_coo) or blocksize is not None or (
+            dense_dim is not None and sparse_dim is not None):
+        raise RuntimeError(f"to_sparse: layout must be one of sparse tensors, {sparse_coo} takes no"
+                           f" blocksize and one of sparse_dim and dense_dim, got {layout}, "
+                           f"{blocksize}, {sparse_dim} and {dense_dim}")
+    if dense_dim is not None:
+        sparse_dim = input.ndim - integer("to_sparse", "dense_dim", dense_dim)
     count = input.ndim if sparse_dim is None else integer("to_sparse", "sparse_dim", sparse_dim)
     if not min(1, input.ndim) <= count <= input.ndim:
         raise RuntimeError(f"to_sparse: sparse_dim must be from 1 to {input.ndim}, got {count}")
@@ -337,7 +366,7 @@ def masked_sparse(input: SparseTensor, mask: SparseTensor) -> SparseTensor:
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> SparseTensor:
     """The sparse matrix with these diagonals: element j of each row lies in column j.
 
-    Raises: RuntimeError for other than distinct offsets, one for each row.
+    Raises: RuntimeError for other than distinct offsets, one for each row, and for other layouts.
 
     >>> spdiags(tensorlib.tensor([[1., 2., 3.]]), tensorlib.tensor([1]), (3, 3)).to_dense()
     tensor([[0., 2., 0.],
@@ -345,6 +374,14 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
             [0., 0., 0.]])
     """
     diagonals = diagonals.unsqueeze(0) if diagonals.ndim == 1 else diagonals
+    if offsets.ndim > 1 or offsets.dtype is not int64:
+        raise RuntimeError("spdiags: Offsets must be scalar or vector of int64, got shape "
+                           f"{tuple(offsets.shape)} of {offsets.dtype}")
+    if len(shape) != 2 or min(shape) < 0:
+        raise RuntimeError(f"spdiags: Output shape must be 2d, got {tuple(shape)}")
+    if layout not in (None, sparse_coo, sparse_csr, sparse_csc):
+        raise RuntimeError(f"spdiags: Only output layouts {sparse_coo}, {sparse_csc} and "
+                           f"{sparse_csr} are supported, got {layout}")
     offsets = offsets.reshape(-1)
     if diagonals.ndim != 2 or offsets.shape[0] != diagonals.shape[0]:
         raise RuntimeError(f"spdiags: expected an offset for each row of {tuple(diagonals.shape)} "

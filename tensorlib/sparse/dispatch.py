@@ -9,6 +9,12 @@ from tensorlib.ops.lazy import name_of
 from tensorlib.sparse.compressed import CompressedTensor, on_entries
 from tensorlib.sparse.tensor import SparseTensor
 
+class UnsupportedForSparse(NotImplementedError, TypeError):
+    """An operation is not there for sparse tensors, or not for arguments of these kinds: a
+    RuntimeError as in PyTorch, and a TypeError as the arguments are of the wrong kind."""
+
+
+UnsupportedForSparse.__module__ = "tensorlib.sparse"
 DONE: dict[str, Any] = {}           # functions by the names of the operations that they do
 
 # methods without a record that are right as they are: of shape and dtype alone, or made of others
@@ -36,24 +42,25 @@ def does(*names: Any, layouts: bool = False) -> Any:
 
 
 def call(function: Any, args: Any, kwargs: Any) -> Any:
-    """What a function gives for arguments of which some are sparse. Raises: TypeError."""
+    """What a function gives for arguments of which some are sparse. Raises:
+    UnsupportedForSparse."""
     name = function.__name__
     name = name.strip("_") if name.startswith("__") else name
     found = DONE.get(name)
     if found is None and name in OWN and args and isinstance(args[0], SparseTensor):
         found = getattr(type(args[0]), name)         # `Tensor.coalesce(a)` is `a.coalesce()`
     if found is None:
-        raise TypeError(f"{name} is not supported for sparse tensors; to_dense() gives a dense one "
-                        "(docs/sparse.md lists what is)")
+        raise UnsupportedForSparse(f"{name} is not supported for sparse tensors; to_dense() gives a"
+                                   " dense one (docs/sparse.md lists what is)")
     return found(*args, **kwargs)
 
 
-def refuse(name: str, *args: Any) -> TypeError:
+def refuse(name: str, *args: Any) -> UnsupportedForSparse:
     """The error for arguments that an operation of sparse tensors does not take."""
     kinds = " and ".join("sparse" if isinstance(x, SparseTensor) else "dense"
                          if isinstance(x, Tensor) else type(x).__name__ for x in args)
-    return TypeError(f"{name} is not supported for {kinds} arguments; to_dense() gives a dense "
-                     "tensor")
+    return UnsupportedForSparse(f"{name} is not supported for {kinds} arguments; to_dense() gives "
+                                "a dense tensor")
 
 
 def require_sparse(name: str, input: Any) -> None:

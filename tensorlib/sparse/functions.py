@@ -3,12 +3,16 @@
 from numbers import Number
 from typing import Any
 
-from tensorlib import Tensor, arange, full, int64, is_grad_enabled, promote_types, zeros
+import tensorlib
+from tensorlib import (
+    Tensor, arange, full, int64, is_grad_enabled, preserve_format, promote_types, zeros,
+)
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.products.positions import grouped, merged_places, numbered
 from tensorlib.ops.lazy import name_of, operations
 from tensorlib.sparse.compressed import CompressedTensor, on_entries
 from tensorlib.sparse.dispatch import does, refuse, require_sparse
+from tensorlib.sparse.products import product
 from tensorlib.sparse.tensor import SparseTensor
 
 # ---- sums and multiples --------------------------------------------------------------------------
@@ -65,8 +69,10 @@ def mul(input: Any, other: Any) -> Any:
 
     Raises: RuntimeError for another shape, TypeError for other numbers of sparse dims.
     """
-    if not isinstance(input, SparseTensor):
+    if not isinstance(input, SparseTensor) or isinstance(other, SparseTensor) and input.ndim == 0:
         input, other = other, input
+    if isinstance(other, SparseTensor) and other.ndim == 0 < input.ndim:
+        other = other.to_dense()
     if is_number(other):
         return input.with_values(input._values_ * other)
     if isinstance(other, SparseTensor):
@@ -108,9 +114,17 @@ def places_in(b: SparseTensor, a: SparseTensor) -> tuple[Tensor, Tensor]:
 @does(operations.div, layouts=True)
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     """A sparse tensor divided by a number."""
-    if not isinstance(input, SparseTensor) or not is_number(other) or rounding_mode is not None:
+    if not isinstance(input, SparseTensor) or not is_number(other):
         raise refuse("div", input, other)
-    return input.with_values(input._values_ / other)
+    if rounding_mode is not None:
+        input = input.merged()
+    return input.with_values(input._values_.div(other, rounding_mode=rounding_mode))
+
+
+@does(operations.floor_divide, layouts=True)
+def floor_divide(input: Any, other: Any) -> Any:
+    """A sparse tensor divided by a number, rounded down."""
+    return div(input, other, rounding_mode="floor")
 
 
 def on_values(name: str) -> Any:
@@ -129,10 +143,28 @@ def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: A
     Raises: TypeError for dims that are not sparse, IndexError, RuntimeError for a dense tensor.
     """
     require_sparse("sparse.sum", input)
-    values = input._values_ if dtype is None else input._values_.to(dtype)
     if dim is None:
-        return values.sum()
-    return sum_over(input.with_values(values), [dim] if isinstance(dim, int) else dim, keepdim)
+        return input._values_.sum(dtype=dtype)
+    dims = [dim] if isinstance(dim, int) else dim
+    input = input if dtype is None else input.with_values(input._values_.to(dtype))
+    if isinstance(input, CompressedTensor) and keepdim and len(dims) == 1 and (
+            input.ndim == 2 and not input.block and dims[0] in (1 - input._dim_, -1 - input._dim_)):
+        return sum_of_lines(input)
+    return sum_over(input, dims, keepdim)
+
+
+def sum_of_lines(input: CompressedTensor) -> CompressedTensor:
+    """The sums over the rows of a matrix in order of rows, or columns of one by columns."""
+    dim, bounds = input._dim_, input._bounds_
+    shape = (input.shape[0], 1) if dim == 0 else (1, input.shape[1])
+    lines = input if dim == 0 else input.turned()
+    sums = product(lines, input._values_.new_ones((lines.shape[1], 1))).squeeze(1)
+    filled = bounds[1:] != bounds[:-1]
+    if not bool(filled.all()):
+        sums = sums[filled]
+    ends = zeros(len(bounds), dtype=bounds.dtype)
+    ends[1:] = filled.cumsum(0)
+    return CompressedTensor.by(input.layout, ends, input._others_.new_zeros(len(sums)), sums, shape)
 
 
 @on_entries
@@ -142,6 +174,8 @@ def sum_over(input: SparseTensor, dims: Any, keepdim: bool) -> Any:
     if any(not -input.ndim <= d < input.ndim for d in dims):
         raise IndexError(f"sum: a dim of {list(dims)} is out of range for {input.ndim} dims")
     gone = {d % input.ndim for d in dims}
+    if len(gone) != len(dims):
+        raise RuntimeError(f"sum: a dim appears twice in {list(dims)}")
     inside = [d - sparse + 1 for d in gone if d >= sparse]
     if inside:
         values = values.sum(inside, keepdim)
@@ -206,8 +240,9 @@ def pow(input: SparseTensor, exponent: Any) -> SparseTensor:
 @does(operations.norm, layouts=True)
 def norm(input: SparseTensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, *,
          dtype: Any = None) -> Tensor:
-    """The norm of all elements. Raises: TypeError for dims."""
-    if dim is not None or keepdim:
+    """The norm of all elements. Raises: TypeError for some of the dims."""
+    dims = () if dim is None else (dim,) if isinstance(dim, int) else dim
+    if keepdim or dims and len({d % input.ndim for d in dims}) != input.ndim:
         raise TypeError("norm over dims is not supported for sparse tensors; to_dense() gives a "
                         "dense one")
     return input.merged()._values_.norm(p, dtype=dtype)
@@ -234,8 +269,13 @@ def ones_like(input: SparseTensor, **kwargs: Any) -> SparseTensor:
 
 @does(operations.zeros_like, operations.empty_like, layouts=True)
 def zeros_like(input: SparseTensor, **kwargs: Any) -> SparseTensor:
-    """A tensor of its shape without entries. Raises: TypeError for a layout or a memory format."""
-    unknown = kwargs.keys() - {"dtype", "requires_grad"}
+    """A tensor of its shape without entries. Raises: TypeError for another layout or a device."""
+    unknown = kwargs.keys() - {"dtype", "requires_grad", "memory_format", "layout", *(
+        ["device"] if tensorlib.device(kwargs.get("device") or "cpu").type == "cpu" else [])}
+    if kwargs.get("layout") not in (None, input.layout) or kwargs.get("memory_format") not in (
+            None, preserve_format):
+        raise TypeError("zeros_like of sparse tensors takes no memory_format and no other layout; "
+                        "to_dense() gives a dense tensor")
     if any(kwargs[name] is not None for name in unknown):
         raise TypeError(f"zeros_like of sparse tensors takes no {min(unknown)}; to_dense() gives a "
                         "dense tensor")
@@ -246,6 +286,15 @@ def zeros_like(input: SparseTensor, **kwargs: Any) -> SparseTensor:
     made = SparseTensor.of(input._indices_.new_zeros((input.sparse_dim(), 0)), values, input.shape,
                            True)
     return made.requires_grad_(bool(kwargs.get("requires_grad")))
+
+
+def drawn_like(name: str) -> Any:
+    """The function that draws values at the positions of a matrix by rows or columns."""
+    def draw(input: SparseTensor, **kwargs: Any) -> SparseTensor:
+        if not isinstance(input, CompressedTensor):
+            raise refuse(name, input)
+        return input.with_values(getattr(tensorlib, name)(input._values_, **kwargs))
+    return draw
 
 
 ON_VALUES = [name_of(_operation) for _operation in (
@@ -259,6 +308,8 @@ ON_VALUES = [name_of(_operation) for _operation in (
     operations.angle)]
 for _name in ON_VALUES:
     does(_name, layouts=True)(on_values(_name))
+for _name in map(name_of, (operations.rand_like, operations.randn_like)):
+    does(_name, layouts=True)(drawn_like(_name))
 does(operations.t, layouts=True)(lambda input: input.t())
 does(operations.to, layouts=True)(SparseTensor.to)
 does(operations.clone, layouts=True)(SparseTensor.clone)
@@ -287,7 +338,8 @@ def copied(input: SparseTensor, src: Any, non_blocking: bool = False) -> SparseT
 
 for _name, _function in (*((f"{name}_", on_values(name)) for name in ON_VALUES
                            if hasattr(Tensor, f"{name}_")),
-                         ("mul_", mul), ("div_", div), ("copy_", copied)):
+                         ("mul_", mul), ("div_", div), ("floor_divide_", floor_divide),
+                         ("copy_", copied)):
     does(_name, layouts=True)(in_place(_name, _function))
 
 

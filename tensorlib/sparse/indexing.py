@@ -71,7 +71,7 @@ def select_entries(input: SparseTensor, dim: int, index: int) -> Tensor:
     entries = (input._indices_[dim] == index).nonzero().squeeze(1)
     values = input._values_[entries]
     if sparse == 1:
-        return values.sum(0)
+        return values.sum(0, dtype=values.dtype)
     others = [d for d in range(sparse) if d != dim]
     return SparseTensor.of(input._indices_[others][:, entries], values, shape,
                            input.is_coalesced())
@@ -86,12 +86,12 @@ def unbind(input: SparseTensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 @does(operations.narrow, operations.narrow_copy)
 def narrow(input: SparseTensor, dim: int, start: int, length: int) -> SparseTensor:
-    """`length` rows along a dim, from `start` on. Raises: IndexError."""
+    """`length` rows along a dim, from `start` on. Raises: RuntimeError."""
     dim = wrap("narrow", dim, input.ndim)
     start = start + input.shape[dim] if start < 0 else start
     if not 0 <= start <= start + length <= input.shape[dim]:
-        raise IndexError(f"narrow: start {start} and length {length} exceed size "
-                         f"{input.shape[dim]} of dim {dim}")
+        raise RuntimeError(f"narrow: start {start} and length {length} exceed size "
+                           f"{input.shape[dim]} of dim {dim}")
     return index_select(input, dim, arange(start, start + length))
 
 

@@ -6,7 +6,7 @@ from tensorlib import Tensor, cat
 from tensorlib._core.products.sparse import meetings
 from tensorlib.ops.lazy import operations
 from tensorlib.ops.products.sparse import sampled_product, sparse_product
-from tensorlib.sparse.compressed import CompressedTensor, on_entries
+from tensorlib.sparse.compressed import on_entries
 from tensorlib.sparse.dispatch import does, refuse
 from tensorlib.sparse.tensor import SparseTensor
 
@@ -15,11 +15,8 @@ REDUCTIONS = frozenset("mean amax amin".split())      # beside the sum
 
 def product(a: SparseTensor, x: Tensor) -> Tensor:
     """A sparse matrix times a dense one."""
-    if isinstance(a, CompressedTensor) and a.block:
-        return product_of_blocks(a, x)
-    indices = a._indices_
+    indices, values = a._indices_, a.elements()
     rows, columns = indices[0], indices[1]
-    values = a._values_
     if values.dtype.name in FLOATS and x.dtype == values.dtype:
         return sparse_product(values, x, rows, columns, a.shape[0])
     terms = values.unsqueeze(1) * x.index_select(0, columns)
@@ -38,15 +35,6 @@ def reduced_product(a: SparseTensor, x: Tensor, reduce: str) -> Tensor:
     index = rows.unsqueeze(1).expand(terms.shape)
     return terms.new_zeros((a.shape[0], x.shape[1])).scatter_reduce(
         0, index, terms, reduce, include_self=False)
-
-
-def product_of_blocks(a: CompressedTensor, x: Tensor) -> Tensor:
-    """A sparse matrix of blocks times a dense one: each block meets some rows of it."""
-    height, width = a.block
-    rows, columns = a.places()
-    terms = a._values_ @ x.reshape(a.shape[1] // width, width, x.shape[1])[columns]
-    found = terms.new_zeros((a.shape[0] // height, height, x.shape[1]))
-    return found.index_add(0, rows, terms).flatten(0, 1)
 
 
 @on_entries

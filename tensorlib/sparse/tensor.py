@@ -61,18 +61,32 @@ class SparseTensor(Tensor, dispatches=False):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        self._values_.requires_grad = value
+        self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True):
-        """The tensor itself, whose values require gradients from now on."""
-        self._values_.requires_grad_(requires_grad)
+        """The tensor itself, whose values require gradients from now on; those that it was made of
+        do not."""
+        values = self._values_
+        if values.is_leaf and values.requires_grad != requires_grad:
+            self._values_ = values.detach().requires_grad_(requires_grad)
+        else:
+            values.requires_grad_(requires_grad)
         return self
 
     @property
     def grad(self):
-        """The gradient of the values, as a sparse tensor with the same positions; or None."""
+        """The gradient of the elements, as a sparse tensor with the same positions; or None.
+
+        Values in one position are added up, so the gradient of each is that of the element, which
+        is there once.
+        """
         g = self._values_.grad
-        return None if g is None else self.with_values(g)
+        if g is None or self.layout is not sparse_coo or self._is_coalesced_:
+            return None if g is None else self.with_values(g)
+        flat, ascending = numbered(self._indices_, self.shape)
+        first, _ = grouped(flat, None if ascending else flat.argsort(stable=True))
+        return SparseTensor.of(self._indices_.index_select(1, first), g.index_select(0, first),
+                               self.shape, True)
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -297,7 +311,8 @@ class SparseTensor(Tensor, dispatches=False):
         """The matrix with rows for columns."""
         self.matrix("t")
         return SparseTensor.of(self._indices_.flip(0), self._values_,
-                               (self.shape[1], self.shape[0]))
+                               (self.shape[1], self.shape[0]),
+                               self._is_coalesced_ and self._nnz() < 2)
 
     T = property(t)
 
@@ -311,8 +326,8 @@ class SparseTensor(Tensor, dispatches=False):
         return tensorlib.sparse_coo_tensor(*(args or ((0,),)), dtype=self.dtype, **options)
 
     def new_zeros(self, *size: Any, **options: Any) -> Tensor:
-        """Dense zeros of the values' dtype."""
-        return self._values_.new_zeros(*size, **options)
+        """A tensor of this layout and dtype without entries. Raises: TypeError for blocks."""
+        return tensorlib.zeros(*size, **{"dtype": self.dtype, "layout": self.layout, **options})
 
     def new_ones(self, *size: Any, **options: Any) -> Tensor:
         """Dense ones of the values' dtype."""
@@ -323,8 +338,8 @@ class SparseTensor(Tensor, dispatches=False):
         return self._values_.new_full(*args, **options)
 
     def new_empty(self, *size: Any, **options: Any) -> Tensor:
-        """A dense tensor of the values' dtype whose elements are not set."""
-        return self._values_.new_empty(*size, **options)
+        """A tensor of this layout and dtype without entries: as `new_zeros`."""
+        return self.new_zeros(*size, **options)
 
     def new_tensor(self, data: Any, **options: Any) -> Tensor:
         """A dense tensor of `data`, of the values' dtype."""
@@ -345,6 +360,37 @@ class SparseTensor(Tensor, dispatches=False):
         self.take(found._values_)
         self._indices_, self._is_coalesced_ = found._indices_, found._is_coalesced_
         return self
+
+    def backward(self, gradient: Any = None, **options: Any) -> None:
+        """`backward` of the values, with the elements of a gradient at their positions.
+
+        Raises: RuntimeError for a gradient of another shape.
+        """
+        if gradient is not None:
+            if gradient.shape != self.shape:
+                raise RuntimeError(f"backward: expected a gradient of shape {tuple(self.shape)}, "
+                                   f"got {tuple(gradient.shape)}")
+            dense = gradient.to_dense()
+            gradient = dense[tuple(self._indices_)].reshape(self._values_.shape)
+        self._values_.backward(gradient, **options)
+
+    def transpose_(self, dim0: int, dim1: int):
+        """The tensor itself, with two dims exchanged from now on.
+
+        Raises: as `transpose`, TypeError for layouts of matrices, which would be another one.
+        """
+        if self.layout is not sparse_coo:
+            raise TypeError(f"transpose_ is not supported for tensors of layout {self.layout}; "
+                            "transpose() gives one")
+        made = self.transpose(dim0, dim1)
+        Tensor.data.__set__(self, empty(tuple(made.shape), dtype=made.dtype, device="meta"))
+        self.__dict__.update(made.__dict__)
+        return self
+
+    def t_(self):
+        """The matrix itself, with rows for columns from now on."""
+        self.matrix("t_")
+        return self.transpose_(0, 1)
 
     def take(self, values: Tensor) -> None:
         """Has these values from now on: a leaf that requires gradients stays one, with its

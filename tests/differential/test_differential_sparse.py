@@ -73,3 +73,93 @@ def test_steps_on_gradients_of_elements(sparse_dim):
             optimizer.step()
         found.append(p.detach().numpy())
     np.testing.assert_allclose(*found, rtol=1e-10)
+
+
+# ---- layouts of matrices -------------------------------------------------------------------------
+
+DENSE = np.arange(24.0).reshape(4, 6) * np.array([[1, 0, 1], [0, 1, 0]]).repeat(2, 0).repeat(2, 1)
+FORMS = {"csr": {}, "csc": {}, "bsr": {"blocksize": (2, 2)}, "bsc": {"blocksize": (2, 2)}}
+BATCHES = {"one": DENSE, "batch": np.stack([DENSE, DENSE[:, ::-1] + (DENSE[:, ::-1] > 0)])}
+
+MATRIX_CALLS = {
+    "itself": lambda t, a: a, "multiple": lambda t, a: a * 2.5, "neg": lambda t, a: -a,
+    "sum of two": lambda t, a: a + a, "transpose": lambda t, a: a.transpose(-2, -1),
+    "function": lambda t, a: a.sqrt(), "coo": lambda t, a: a.to_sparse(),
+    "zeros": lambda t, a: t.zeros_like(a), "clone": lambda t, a: a.clone(),
+    "dtype": lambda t, a: a.to(t.float64), "dense": lambda t, a: a.to_dense(),
+    "total": lambda t, a: a.sum(), "angle": lambda t, a: a.angle(),
+}
+
+
+def parts(x):
+    """The name of the layout and what the entries are, as NumPy's arrays."""
+    names = {"coo": ("_indices", "_values"), "csr": ("crow_indices", "col_indices", "values"),
+             "csc": ("ccol_indices", "row_indices", "values")}
+    layout = str(x.layout).split(".")[1].removeprefix("sparse_")
+    if layout == "strided":
+        return [layout, x.numpy()]
+    names["bsr"], names["bsc"] = names["csr"], names["csc"]
+    return [layout, tuple(x.shape),
+            *(getattr(x, name)().detach().numpy() for name in names[layout])]
+
+
+@pytest.mark.parametrize("of", BATCHES)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("key", MATRIX_CALLS)
+def test_matrices_have_the_same_parts_and_texts(key, form, of):
+    found = []
+    for t in (tl, torch):
+        a = t.tensor(BATCHES[of], dtype=t.float32).to_sparse(
+            layout=getattr(t, f"sparse_{form}"), **FORMS[form])
+        try:
+            x = MATRIX_CALLS[key](t, a)
+        except (RuntimeError, NotImplementedError):
+            if t is tl:
+                raise
+            continue                                  # PyTorch has it for fewer layouts
+        text = repr(x).replace(t.__name__ + ".", "")    # whose length decides where lines break
+        found.append([*parts(x), " ".join(text.split())])
+    if len(found) == 2:
+        for mine, other in zip(*found):
+            np.testing.assert_array_equal(mine, other)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr"])
+def test_products_of_matrices(form):
+    found = []
+    for t in (tl, torch):
+        a = t.tensor(DENSE).to_sparse(layout=getattr(t, f"sparse_{form}"), **FORMS[form])
+        x = t.tensor(np.arange(12.0).reshape(6, 2))
+        outs = [a @ x, a @ x[:, 0], t.sparse.mm(a, x), t.addmm(t.ones(4, 2, dtype=x.dtype), a, x)]
+        if form == "csr":
+            outs += [t.sparse.mm(a, x, r) for r in ("sum", "mean", "amax", "amin")]
+            outs += [t.sparse.sampled_addmm(a, t.tensor(DENSE), t.eye(6, dtype=x.dtype)).to_dense(),
+                     *(a.sum(d, keepdim=True).to_dense() for d in (0, 1, (0, 1)))]
+        found.append(outs)
+    for mine, other in zip(*found):
+        np.testing.assert_array_equal(mine.numpy(), other.numpy())
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr"])
+@pytest.mark.parametrize("options", [{}, {"momentum": 0.9}, {"momentum": 0.9, "nesterov": True},
+                                     {"weight_decay": 0.1}], ids=str)
+def test_steps_of_sparse_parameters(layout, options):
+    found = []
+    for t in (tl, torch):
+        weight = t.nn.Parameter(t.tensor(DENSE / 24).to_sparse(layout=getattr(t, layout)))
+        optimizer = t.optim.SGD([weight], lr=0.1, **options)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (t.sparse.mm(weight, t.ones(6, 2, dtype=t.float64)) ** 2).sum().backward()
+            optimizer.step()
+        found.append(weight.detach().to_dense().numpy())
+    np.testing.assert_allclose(*found, rtol=1e-12)
+
+
+def test_gradients_of_leaves_whose_positions_are_there_twice():
+    found = []
+    for t in (tl, torch):
+        a = t.sparse_coo_tensor(t.tensor(INDICES), t.tensor(VALUES), (5, 7)).requires_grad_()
+        (t.sparse.mm(a, t.tensor(RIGHT)) ** 2).sum().backward()
+        found.append(a.grad.to_dense().numpy())
+    np.testing.assert_allclose(*found)

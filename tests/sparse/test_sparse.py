@@ -150,8 +150,22 @@ def test_gradients_of_products():
     assert gradcheck(function, (values, x)) and gradgradcheck(function, (values, x))
     a = tl.sparse_coo_tensor(INDICES, VALUES, (5, 7), requires_grad=True)
     (a @ x).sum().backward()
-    assert isinstance(a.grad, SparseTensor)
-    assert np.allclose(a.grad._values().numpy(), RIGHT.sum(1)[INDICES[1]])
+    assert isinstance(a.grad, SparseTensor) and a.grad._nnz() < a._nnz()
+    assert tl.equal(a.grad.coalesce().indices(), a.coalesce().indices())
+    assert np.allclose(a.grad.values().numpy(), RIGHT.sum(1)[a.grad.indices()[1].numpy()])
+
+
+def test_what_a_leaf_was_made_of_gets_no_gradients():
+    values = tl.ones(2)
+    for a in (tl.sparse_coo_tensor([[0, 1], [1, 0]], values, (2, 2)),
+              tl.sparse_csr_tensor([0, 1, 2], [1, 0], values)):
+        a.requires_grad_()
+        (a @ tl.ones(2, 2)).sum().backward()
+        assert a.is_leaf and a.grad.values().tolist() == [2, 2]
+        assert not values.requires_grad and values.grad is None
+        values[0] = 3                                  # they are the same memory
+        assert a.requires_grad_(False)._values()[0].item() == 3 and not a.requires_grad
+        values[0] = 1
 
 
 def test_softmax_is_over_entries():

@@ -1,6 +1,7 @@
 """Layouts and memory formats: the values of PyTorch's arguments `layout` and `memory_format`."""
 
 from tensorlib._core.base import library
+from tensorlib._core.base.importing import deferred
 
 
 class Format:
@@ -30,6 +31,7 @@ class memory_format(Format):
     __slots__ = ()
 
 
+made_in = deferred("tensorlib.sparse.creation", "made_in")     # of a layout of sparse tensors
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
 sparse_csc, sparse_csr = layout("sparse_csc"), layout("sparse_csr")

@@ -34,7 +34,7 @@ from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.arrays.convert import tensor
 from tensorlib._core.base.device import CPU, META, device as device_type, require_device
 from tensorlib._core.base.error_names import type_name
-from tensorlib._core.base.formats import RANKS, contiguous_format, preserve_format, strided
+from tensorlib._core.base.formats import RANKS, contiguous_format, preserve_format, strided, made_in
 from tensorlib._core.base.storage import OutOfMemoryError
 from tensorlib._core.tensor.numbers import OutOfRangeError
 
@@ -264,6 +264,8 @@ def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin
     Raises: RuntimeError for sizes that are negative or too large, TypeError for what are not ints,
     OutOfMemoryError.
     """
+    if layout is not None and layout is not strided:
+        return made_in("empty", sizes, size, dtype, layout, device, requires_grad)
     check_options("empty", layout, device, pin_memory)
     x = sized("empty", sizes, size, chosen_dtype("empty", dtype, out, default_float()), device)
     return finish("empty", formatted("empty", x, memory_format), out, requires_grad)
@@ -281,6 +283,8 @@ def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
+    if layout is not None and layout is not strided:
+        return made_in("zeros", sizes, size, dtype, layout, device, requires_grad)
     check_options("zeros", layout, device, pin_memory)
     x = sized("zeros", sizes, size, chosen_dtype("zeros", dtype, out, default_float()), device)
     zero(x)

@@ -1,6 +1,6 @@
 """The positions of sparse tensors: their extent, their order, and their union."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from tensorlib._core.base.dtypes cimport INT64
 from tensorlib._core.base.work cimport run_once
@@ -56,6 +56,39 @@ def extents(Tensor indices):
     return job.least, [job.out[d] for d in range(job.dims)]
 
 
+cdef void look_outside(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Whether a position is below 0 or past its size: one of two numbers is below 0 there"""
+    cdef Survey* of = <Survey*>context
+    cdef Py_ssize_t d, i
+    cdef uint64_t x, last, found = 0
+    for d in range(of.dims):
+        last = <uint64_t>of.sizes[d] - 1
+        for i in range(of.count):
+            x = <uint64_t>of.positions[d * of.count + i]
+            found |= x | (last - x)
+    of.wrong = found >> 63
+
+
+def within(Tensor indices, sizes):
+    """Whether all positions (dims, entries) are in the sizes, whose product may be counted."""
+    cdef Survey job
+    cdef int64_t[64] known
+    cdef Py_ssize_t d
+    cdef double total = 1
+    indices = int64s("within", indices, 2)
+    if indices.dims[0] > 64 or len(sizes) < indices.dims[0]:
+        return False
+    for d in range(indices.dims[0]):
+        known[d] = sizes[d]
+        total *= known[d]
+        if known[d] < 0 or total >= <double>(<int64_t>1 << 62):
+            return False
+    job.positions, job.sizes = <const int64_t*>indices.data_pointer, known
+    job.dims, job.count, job.wrong = indices.dims[0], indices.dims[1], 0
+    run_once(look_outside, &job, indices.data_pointer, job.dims * job.count < ONE_THREAD)
+    return not job.wrong
+
+
 cdef void number(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """The positions as numbers in the order of elements, and whether they ascend"""
     cdef Survey* of = <Survey*>context
@@ -64,8 +97,8 @@ cdef void number(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
     for i in range(of.count):
         x = 0
         for d in range(of.dims):
-            x = <int64_t>(<unsigned long long>x * <unsigned long long>of.sizes[d]
-                          + <unsigned long long>of.positions[d * of.count + i])
+            x = <int64_t>(<uint64_t>x * <uint64_t>of.sizes[d]
+                          + <uint64_t>of.positions[d * of.count + i])
         of.out[i] = x
         if x <= last and of.order:
             of.order = x == last

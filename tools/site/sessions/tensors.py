@@ -142,6 +142,8 @@ mask = tl.eye(2).to_sparse()
 tl.tensor([[1.0, 2.0], [3.0, 4.0]]).sparse_mask(mask).values()
 # ---- Tensor.to_sparse Tensor.to_sparse_coo Tensor.to_sparse_csc Tensor.to_sparse_csr
 tl.tensor([[0.0, 2.0], [3.0, 0.0]]).NAME()
+# ---- Tensor.to_sparse_bsc Tensor.to_sparse_bsr
+tl.tensor([[0.0, 2.0, 0.0, 0.0], [3.0, 0.0, 0.0, 0.0]]).NAME((2, 2))
 # ---- Tensor.tolist
 tl.tensor([[1, 2], [3, 4]]).tolist()
 # ---- UntypedStorage StorageBase
