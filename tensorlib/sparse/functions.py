@@ -102,6 +102,14 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
     return beta * input + alpha * matmul(mat1, mat2)
 
 
+@does(operations.addmv)
+def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta * input + alpha * (mat @ vec), with a sparse matrix and dense vectors."""
+    if isinstance(input, SparseTensor) or isinstance(vec, SparseTensor):
+        raise refuse("addmv", input, mat, vec)
+    return beta * input + alpha * matmul(mat, vec)
+
+
 @on_entries
 def sampled_addmm(input: SparseTensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1,
                   alpha: Any = 1) -> SparseTensor:
@@ -363,7 +371,8 @@ ON_VALUES = [name_of(_operation) for _operation in (
     operations.expm1, operations.log1p, operations.erf, operations.erfinv, operations.deg2rad,
     operations.rad2deg, operations.floor, operations.ceil, operations.round, operations.trunc,
     operations.isnan, operations.isinf, operations.isposinf, operations.isneginf, operations.frac,
-    operations.nan_to_num)]
+    operations.nan_to_num, operations.signbit, operations.positive, operations.angle,
+    operations.conj_physical)]
 for _name in ON_VALUES:
     does(_name, layouts=True)(on_values(_name))
 does(operations.t, layouts=True)(lambda input: input.t())
@@ -392,7 +401,8 @@ def copied(input: SparseTensor, src: Any, non_blocking: bool = False) -> SparseT
     return src.to(input.dtype).clone()
 
 
-for _name, _function in (*((f"{name}_", on_values(name)) for name in ON_VALUES),
+for _name, _function in (*((f"{name}_", on_values(name)) for name in ON_VALUES
+                           if hasattr(Tensor, f"{name}_")),
                          ("mul_", mul), ("div_", div), ("copy_", copied)):
     does(_name, layouts=True)(in_place(_name, _function))
 
