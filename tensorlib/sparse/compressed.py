@@ -152,6 +152,14 @@ class CompressedTensor(SparseTensor, dispatches=False):
         raise RuntimeError(f"{name}: expected a sparse tensor of layout {sparse_coo}, got "
                            f"{self.layout}; to_sparse() makes one")
 
+    def stride(self, dim: int | None = None) -> Any:
+        """Raises RuntimeError: there are no strides."""
+        raise RuntimeError(f"stride: matrices of layout {self.layout} have no strides")
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Raises RuntimeError: it is a question of strides."""
+        raise RuntimeError(f"is_contiguous: matrices of layout {self.layout} have no strides")
+
     def indices(self) -> Tensor:
         """Raises RuntimeError: `to_sparse().indices()` gives positions."""
         return self._entries("indices")

@@ -19,10 +19,10 @@ DONE: dict[str, Any] = {}           # functions by the names of the operations t
 
 # methods without a record that are right as they are: of shape and dtype alone, or made of others
 INHERITED = frozenset("""__len__ bfloat16 bool byte cdouble cfloat char dim double element_size
-    float half int is_complex is_contiguous is_floating_point is_inference item long nelement numel
-    short size storage_offset stride""".split())
-OWN = frozenset(name for kind in (SparseTensor, CompressedTensor) for name in vars(kind)
-                if callable(getattr(kind, name)))
+    float half int is_complex is_contiguous is_floating_point is_inference is_same_size is_signed
+    item long nelement numel short size storage_offset stride""".split())
+METHODS = INHERITED.union(name for kind in (SparseTensor, CompressedTensor) for name in vars(kind)
+                          if callable(getattr(kind, name)))
 for _name in asked_names():     # all others, such as those that write, are done here or refused
     _method = getattr(Tensor, _name)
     if callable(_method) and _name not in INHERITED and getattr(SparseTensor, _name) is _method:
@@ -47,7 +47,7 @@ def call(function: Any, args: Any, kwargs: Any) -> Any:
     name = function.__name__
     name = name.strip("_") if name.startswith("__") else name
     found = DONE.get(name)
-    if found is None and name in OWN and args and isinstance(args[0], SparseTensor):
+    if found is None and name in METHODS and args and isinstance(args[0], SparseTensor):
         found = getattr(type(args[0]), name)         # `Tensor.coalesce(a)` is `a.coalesce()`
     if found is None:
         raise UnsupportedForSparse(f"{name} is not supported for sparse tensors; to_dense() gives a"

@@ -168,6 +168,19 @@ def stacked(tensors: Any, dim: int = 0) -> SparseTensor:
     return concatenated([unsqueeze(x, dim) for x in tensors], dim)
 
 
+@does(operations.vstack, "row_stack")
+def vstacked(tensors: Any) -> SparseTensor:
+    """Sparse tensors one after the other along dim 0; vectors as rows."""
+    return concatenated([unsqueeze(x, 0) if x.ndim == 1 else x for x in tensors])
+
+
+@does(operations.hstack)
+def hstacked(tensors: Any) -> SparseTensor:
+    """Sparse tensors one after the other along dim 1, vectors along dim 0."""
+    tensors = tuple(tensors)
+    return concatenated(tensors, int(tensors[0].ndim > 1))
+
+
 @does(operations.unsqueeze)
 def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
     """The tensor with a dim of size 1 at `dim`: sparse, unless it stands after a dense one."""
@@ -245,8 +258,7 @@ def adjoint(input: SparseTensor) -> SparseTensor:
     return conj(transpose(input, -2, -1))
 
 
-@does(operations.conj, operations.resolve_conj, operations.resolve_neg,
-      layouts=True)
+@does(operations.conj, operations.resolve_conj, operations.resolve_neg, layouts=True)
 def conj(input: SparseTensor) -> SparseTensor:
     """The conjugates of the elements."""
     return input.with_values(input._values_.conj())

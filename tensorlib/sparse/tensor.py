@@ -54,6 +54,15 @@ class SparseTensor(Tensor, dispatches=False):
     is_leaf = property(lambda self: self._values_.is_leaf, doc="Whether the values are a leaf.")
     grad_fn = property(lambda self: self._values_.grad_fn, doc="The node of the values, or None.")
 
+    def stride(self, dim: int | None = None) -> Any:
+        """A step of 0 for each dim: elements lie in no order of their own. Raises: IndexError."""
+        steps = (0,) * self.ndim
+        return steps if dim is None else steps[dim]
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """False."""
+        return False
+
     @property
     def requires_grad(self) -> bool:
         """Whether gradients are computed for the values."""

@@ -42,7 +42,10 @@ def make_tensor(
     spread = noncontiguous and math.prod(sizes) > 1
     drawn_shape = (*sizes[:-1], 2 * sizes[-1]) if spread else tuple(sizes)
     if floating:
-        made = tl.empty(drawn_shape, dtype=dtype, device=device).uniform_(first, last)
+        half = last / 2 - first / 2 > tl.finfo(dtype).max / 2    # the width of the bounds overflows
+        made = tl.empty(drawn_shape, dtype=dtype, device=device).uniform_(
+            *(first / 2, last / 2) if half else (first, last))
+        made = made * 2 if half else made
     else:
         made = tl.randint(math.ceil(first), math.ceil(last), drawn_shape, dtype=dtype,
                           device=device)

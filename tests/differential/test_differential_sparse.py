@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from peer import disagreement, run
 
 import tensorlib as tl
 
@@ -163,3 +164,28 @@ def test_gradients_of_leaves_whose_positions_are_there_twice():
         (t.sparse.mm(a, t.tensor(RIGHT)) ** 2).sum().backward()
         found.append(a.grad.to_dense().numpy())
     np.testing.assert_allclose(*found)
+
+
+ENTRIES = [[0.0, -2.0, 0.0], [3.0, 0.0, -0.5]]
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr"])
+@pytest.mark.parametrize("call", [
+    lambda t, x: t.positive(x).to_dense(), lambda t, x: t.signbit(x).to_dense(),
+    lambda t, x: t.angle(x.to_sparse_csr()).to_dense(),
+    lambda t, x: t.angle((x * 1j).to_sparse_csr()).to_dense(),
+    lambda t, x: t.conj_physical(x * 1j).to_dense(),
+    lambda t, x: (x * 1j).to_sparse_csr().conj_physical_().to_dense(),
+    lambda t, x: t.addmv(t.ones(2, dtype=t.float64), x.to_sparse_csr(),
+                         t.tensor([1.0, 2.0, 3.0], dtype=t.float64), beta=2, alpha=3),
+    lambda t, x: t.vstack([x.to_sparse(), x.to_sparse()]).to_dense(),
+    lambda t, x: t.hstack([x.to_sparse(), x.to_sparse()]).to_dense(),
+    lambda t, x: t.vstack([x.to_sparse()[0], x.to_sparse()[1]]).to_dense(),
+    lambda t, x: t.hstack([x.to_sparse()[0], x.to_sparse()[1]]).to_dense(),
+    lambda t, x: t.numel(x), lambda t, x: t.is_complex(x), lambda t, x: t.is_floating_point(x),
+    lambda t, x: t.is_signed(x), lambda t, x: x.stride(), lambda t, x: x.is_contiguous()])
+def test_functions_of_entries(call, layout):
+    mine, theirs = (
+        run(lambda t: call(t, t.tensor(ENTRIES, dtype=t.float64).to_sparse(
+            layout=getattr(t, layout))), t) for t in (tl, torch))
+    assert not disagreement(mine, theirs), (mine, theirs)

@@ -360,6 +360,9 @@ def test_made_tensors_are_within_bounds(dtype):
 def test_made_tensors_refuse_other_bounds(given):
     with pytest.raises(ValueError, match="make_tensor"):
         tl.testing.make_tensor(3, **given)
+    limits = tl.finfo(tl.float32)
+    wide = tl.testing.make_tensor(9, dtype=tl.float32, low=limits.min, high=limits.max)
+    assert wide.isfinite().all()
     with pytest.warns(FutureWarning, match="low == high"):
         assert tl.testing.make_tensor(2, dtype=tl.float32, low=3, high=3).tolist() == [3, 3]
 
