@@ -205,7 +205,7 @@ cdef class DictGuard(Guard):
 
 
 cdef class TypeGuard(Guard):
-    """Names that were looked up in a class and those above it, and under None which names it has."""
+    """Names that were looked up in a class and those above it; under None, which names it has."""
 
     def __init__(self, holder, dict read, str line):
         self.holder, self.read, self.line = holder, read, line

@@ -291,9 +291,6 @@ x.NAME(), x.to_sparse().NAME(), x.to_sparse(1).NAME()
 tl.tensor([[0.0, 2.0], [3.0, 4.0]]).to_sparse_csr().NAME()
 # ---- Tensor.ccol_indices Tensor.row_indices
 tl.tensor([[0.0, 2.0], [3.0, 4.0]]).to_sparse_csc().NAME()
-# ---- Tensor.to_sparse_bsr Tensor.to_sparse_bsc
-m = tl.tensor([[0.0, 2.0, 0.0, 0.0], [3.0, 0.0, 0.0, 0.0]]).NAME((2, 2))
-m.values(), m.layout
 # ---- sparse_bsc_tensor
 m = tl.sparse_bsc_tensor([0, 1, 1], [1], [[[1.0, 2.0]]], size=(2, 4))
 m.to_dense()
