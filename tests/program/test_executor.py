@@ -99,9 +99,9 @@ def gradients(function, inputs):
 
 
 # What has no gradient in a replay: a result may be the input itself, or runs eagerly as above.
-WITHOUT_REPLAYED_GRADIENTS = EAGER | set("""as_tensor asarray conj conj_physical conjugated contiguous
-    fft_c2c fft_c2r imag imag_part linalg_lu linalg_matrix_exp matrix_exp positive real real_part
-    resolve_conj resolve_neg softsign_of_complex std_of_parts to var_of_parts view_as_real
+WITHOUT_REPLAYED_GRADIENTS = EAGER | set("""as_tensor asarray conj conj_physical conjugated
+    contiguous fft_c2c fft_c2r imag imag_part linalg_lu linalg_matrix_exp matrix_exp positive real
+    real_part resolve_conj resolve_neg softsign_of_complex std_of_parts to var_of_parts view_as_real
     """.split())
 
 
