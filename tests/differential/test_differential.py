@@ -153,9 +153,8 @@ def test_three_operands():
         "where with a number": lambda L, a, b: L.where(b > 0, a, 2),
         "where with a float": lambda L, a, b: L.where(b > 0, 0.5, b),
         "clamp by tensors": lambda L, a, b: L.clamp(a, min=b),
-        "clamp": lambda L, a, b: a.clamp(-1, 2),
+        "clamp": lambda L, a, b: a.clamp(-1, 2), "clamp above": lambda L, a, b: a.clamp(max=1),
         "clamp by floats": lambda L, a, b: a.clamp(-0.5, 1.5),
-        "clamp above": lambda L, a, b: a.clamp(max=1),
         "crossed clamp": lambda L, a, b: a.clamp(2, -1),
     }
 

@@ -284,8 +284,7 @@ def test_embedding():
     ("feature_alpha_dropout", (9, 30, 4), 2)])
 def test_dropout_drops_what_it_should(name, shape, lead):
     """Elements, or whole channels, as often as asked for; the values beside PyTorch's."""
-    x = real(*shape, low=0.5)
-    found = {}
+    x, found = real(*shape, low=0.5), {}
     for L in (tl, torch):
         L.manual_seed(0)
         leaf = L.tensor(x, requires_grad=True)
