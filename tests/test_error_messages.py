@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from cases import each
 from process import run_python
 
 import tensorlib as tl
@@ -21,7 +22,7 @@ ERRORS = ("OutOfMemoryError", "OutOfRangeError", "IndexOutOfRange", "IntegerDivi
 
 # ---- classes -------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("name", ERRORS)
+@each("name", ERRORS)
 def test_errors_of_the_documents_are_public(name):
     error = getattr(tl, name)
     assert f"{error.__module__}.{error.__qualname__}" == f"tensorlib.{name}"
@@ -29,7 +30,7 @@ def test_errors_of_the_documents_are_public(name):
     assert name in Path(PACKAGE).parent.joinpath("docs/conventions.md").read_text()
 
 
-@pytest.mark.parametrize("name", [
+@each("name", [
     "serialization.LoadError", "program.CaptureError", "program.ProgramError",
     "onnx.OnnxExporterError", "utils.checkpoint.CheckpointError", "distributed.DistError",
     "distributed.NoGroupError"])
@@ -40,8 +41,8 @@ def test_errors_print_under_the_names_by_which_they_are_imported(name):
     assert type(pickle.loads(pickle.dumps(error("text")))) is error
 
 
-@pytest.mark.parametrize("error", [IndexError, RuntimeError])
-@pytest.mark.parametrize("call", [
+@each("error", [IndexError, RuntimeError])
+@each("call", [
     lambda at: tl.gather(X[0], 0, at), lambda at: tl.scatter(X[0], 0, at, 1.0),
     lambda at: tl.scatter_add(X[0], 0, at, tl.ones(1)),
     lambda at: tl.scatter_reduce(X[0], 0, at, tl.ones(1), "amax")])
@@ -85,12 +86,12 @@ def frames_of(call):
         return [file.startswith((PACKAGE, "tensorlib/")) for file in files[1:]]
 
 
-@pytest.mark.parametrize("name", CALLS)
+@each("name", CALLS)
 def test_a_traceback_ends_with_the_line_of_the_user_and_at_most_one_frame_of_ours(name):
     assert frames_of(CALLS[name]) in ([False], [False, True])
 
 
-@pytest.mark.parametrize("transform", [grad, vmap, lambda f: vmap(grad(f))])
+@each("transform", [grad, vmap, lambda f: vmap(grad(f))])
 def test_between_a_transform_and_its_function_stands_one_frame(transform):
     frames = frames_of(lambda: transform(broken)(tl.ones(2, 2, 3)))
     assert frames[0] is False and False in frames[1:]
@@ -103,7 +104,7 @@ def in_parts(x):
     return broken(y) + 1
 
 
-@pytest.mark.parametrize("f", [broken, in_parts, lambda w: tl.cat([w]) @ w], ids=[
+@each("f", [broken, in_parts, lambda w: tl.cat([w]) @ w], ids=[
     "whole", "in parts", "at once"])
 def test_below_a_line_that_calls_a_compiled_function_stands_one_frame(f):
     with warnings.catch_warnings():
@@ -137,7 +138,7 @@ def test_a_variable_of_the_environment_shows_all_frames(monkeypatch):
 
 # ---- texts ---------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("call, error, text", [
+@each("call, error, text", [
     (lambda: X.softmax(), TypeError, "softmax.* missing the argument 'dim'"),
     (lambda: X.norm("abc"), ValueError, "norm: p='abc' is not supported"),
     (lambda: X.sum().backward(), RuntimeError, r"backward: .*requires_grad_\(\) on the leaves"),
@@ -166,7 +167,7 @@ def test_a_rule_in_the_manner_of_autograd_is_told_how_rules_are_written_here():
         cubed(tl.ones(2, requires_grad=True)).sum().backward()
 
 
-@pytest.mark.parametrize("call, function, nearest", [
+@each("call, function, nearest", [
     (lambda: X.sum(dims=1), "sum", "dim"), (lambda: X.mean(kepdim=True), "mean", "keepdim"),
     (lambda: tl.add(X, X, alhpa=2), "add", "alpha"), (lambda: tl.cat([X], dims=0), "cat", "dim"),
     (lambda: X.softmax(dims=1), "softmax", "dim"), (lambda: X.tanh(oout=X), "tanh", "out"),
@@ -208,7 +209,7 @@ def foreign(name, package):
     return type(name, (), {"__module__": package, "__torch_function__": classmethod(again)})()
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda x: tl.matmul(X, x), lambda x: tl.cat([X, x]), lambda x: tl.where(X > 0, X, x),
     lambda x: tl.nn.functional.mse_loss(X, x), lambda x: tl.nn.Linear(3, 2)(x),
     lambda x: tl.nn.Parameter(x), lambda x: tl.optim.SGD([x], lr=0.1), lambda x: tl.relu(x),
@@ -234,7 +235,7 @@ class Net(tl.nn.Module):
         return self.layers(x)
 
 
-@pytest.mark.parametrize("name, call", [
+@each("name, call", [
     ("addmm", lambda: tl.addmm(X, X, X)), ("baddbmm", lambda: tl.baddbmm(X, X, X)),
     ("broadcast_to", lambda: tl.broadcast_to(X, (2, 2))),
     ("vstack", lambda: tl.vstack([X, tl.ones(4, 5)])),
@@ -249,7 +250,7 @@ def test_an_error_in_a_part_names_the_function_that_was_called(name, call):
         call()
 
 
-@pytest.mark.parametrize("text, call", [
+@each("text, call", [
     ("add: alpha must be a number, not str", lambda: X.add(1, alpha="2")),
     ("requires_grad: must be a bool, not str", lambda: X.clone().requires_grad_("no")),
     ("requires_grad: must be a bool, not int", lambda: setattr(X.clone(), "requires_grad", 1)),
@@ -267,7 +268,7 @@ def test_arguments_of_a_wrong_type(text, call):
 INTS = tl.ones(1, 3, 4, dtype=tl.int64)
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda: tl.nn.functional.softmax(INTS, 0), lambda: tl.nn.functional.layer_norm(INTS, (4,)),
     lambda: tl.nn.functional.batch_norm(INTS, None, None, training=True),
     lambda: tl.nn.functional.group_norm(INTS, 1),

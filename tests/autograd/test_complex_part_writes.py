@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -69,12 +70,12 @@ def inputs(seed=0):
         draw(SHAPE) + 1j * draw(SHAPE), draw((*SHAPE, 2)), draw(SHAPE))]
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@each("function", FUNCTIONS)
 def test_derivatives(function):
     assert tl.autograd.gradcheck(function, inputs())
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@each("function", FUNCTIONS)
 def test_captured(function):
     compiled = tl.compile(function)
     for seed in range(3):

@@ -3,7 +3,7 @@
 import gc
 from functools import partial
 
-import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -115,7 +115,7 @@ MAKERS = [hook_on_what_has_later_results, hook_that_holds_a_view, hook_in_an_obj
           attribute_result, attribute_in_a_list, gradients_of_each_other, gradient_with_a_graph]
 
 
-@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
+@each("make", MAKERS, ids=lambda make: make.__name__)
 def test_a_cycle_is_collected(make):
     make()
     gc.collect()

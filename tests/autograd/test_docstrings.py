@@ -3,7 +3,7 @@
 import doctest
 import importlib
 
-import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.autograd.graph import Node
@@ -12,7 +12,7 @@ MODULES = ["anomaly", "checking", "forward_ad", "gradients", "graph", "hooks", "
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-@pytest.mark.parametrize("name", MODULES)
+@each("name", MODULES)
 def test_examples_of_modules(name):
     module = importlib.import_module(f"tensorlib.autograd.{name}")
     result = doctest.testmod(module, extraglobs={"tensorlib": tl}, optionflags=FLAGS)

@@ -1,6 +1,7 @@
 """What raises has changed nothing: all that can fail comes before the first write."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.autograd import hooks as gradient_hooks
@@ -26,7 +27,7 @@ WRITES = [
 ]
 
 
-@pytest.mark.parametrize("write", WRITES)
+@each("write", WRITES)
 def test_a_value_that_cannot_be_saved(write):
     x = tl.tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = x * 2
@@ -53,8 +54,8 @@ def test_a_hook_that_raises_as_a_value_is_saved(write):
     assert x.grad.tolist() == [2, 2, 2]
 
 
-@pytest.mark.parametrize("form", ["tanh_", "exp_", "sigmoid_", "sqrt_", "neg_", "sin_"])
-@pytest.mark.parametrize("part", [slice(None), slice(1, None)])
+@each("form", ["tanh_", "exp_", "sigmoid_", "sqrt_", "neg_", "sin_"])
+@each("part", [slice(None), slice(1, None)])
 def test_hooks_are_given_what_is_written(form, part):
     grads = []
     for hooks in (None, (lambda x: x.clone(), lambda x: x)):
@@ -116,24 +117,24 @@ def test_an_empty_out_is_resized():
     lambda y: y.clamp_(0, 1), lambda y: y[1:].add_(1), lambda y: y.tril_()])
 def test_no_memory_for_the_new_history(write, monkeypatch):
     """What `retain_grad` hooks to the new node is hooked before anything is written."""
-    class Keep(gradient_hooks.Keep):
+    class RetainGradHook(gradient_hooks.RetainGradHook):
         armed = False
 
         def __getattribute__(self, name):
-            if name == "x" and Keep.armed:
+            if name == "x" and RetainGradHook.armed:
                 raise MemoryError
             return super().__getattribute__(name)
 
-    monkeypatch.setattr(gradient_hooks, "Keep", Keep)
+    monkeypatch.setattr(gradient_hooks, "RetainGradHook", RetainGradHook)
     x = tl.tensor([[1.5, 2.5, 3.5]], requires_grad=True)
     y = (x * 2)[0] if write.__code__.co_names != ("tril_",) else x * 2
     y = y * 1
     y.retain_grad()
     before = state(y)
-    Keep.armed = True
+    RetainGradHook.armed = True
     with pytest.raises(MemoryError):
         write(y)
     assert state(y) == before
-    Keep.armed = False
+    RetainGradHook.armed = False
     y.sum().backward()
     assert x.grad.tolist() == [[2, 2, 2]] and y.grad.reshape(-1).tolist() == [1, 1, 1]

@@ -3,6 +3,7 @@
 import functools
 
 import pytest
+from cases import each
 from tensors import leaf
 
 import tensorlib as tl
@@ -64,8 +65,8 @@ CALLS = {
     "keywords alone": (lambda f, x: f.apply(c=1.0, k=3.0, x=x), 3.0, 1.0)}
 
 
-@pytest.mark.parametrize("mine", [Cube, OldCube])
-@pytest.mark.parametrize("key", CALLS)
+@each("mine", [Cube, OldCube])
+@each("key", CALLS)
 def test_keywords_and_defaults(mine, key):
     call, k, c = CALLS[key]
     run = functools.partial(call, mine)
@@ -86,7 +87,7 @@ def old_by_keyword(x):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("function", [by_keyword, old_by_keyword])
+@each("function", [by_keyword, old_by_keyword])
 def test_captured(function):
     compiled, step = tl.compile(function), tl.compile(func.grad(lambda x: function(x).sum()))
     for _ in range(3):

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.func import grad, jvp, vmap
@@ -39,7 +40,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@each("name", RECORDED)
 def test_what_is_made_of_a_tensor_has_its_gradient_in_a_transform(name):
     function, derivative = RECORDED[name]
     assert grad(function)(TWO).item() == derivative
@@ -49,7 +50,7 @@ def test_what_is_made_of_a_tensor_has_its_gradient_in_a_transform(name):
     assert vmap(grad(function))(tl.tensor([2.0, 2.0])).tolist() == [derivative] * 2
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@each("name", REFUSED)
 def test_what_cannot_have_a_gradient_is_refused_with_the_remedy(name):
     remedy = "tensorlib.tensor" if name == "Tensor" else "item|detach"
     with pytest.raises(RuntimeError, match=f"{name}: .*({remedy})"):

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import CodeType
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib._core.create.generator import set_plan
@@ -146,7 +147,7 @@ def spare_code_of_functions(use, times):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("name", ["no_grad", "inference_mode", "vmap", "grad", "jvp"])
+@each("name", ["no_grad", "inference_mode", "vmap", "grad", "jvp"])
 def test_no_failing_allocation_leaves_a_mode_on(name):
     """Whichever of Python's own allocations fail, one of them or several in a row."""
     pytest.importorskip("_testcapi")

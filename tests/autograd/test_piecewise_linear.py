@@ -1,6 +1,7 @@
 """Second derivatives through what is linear between its kinks: zeros that belong to the graph."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -23,7 +24,7 @@ def slope(f):
     return x, tl.autograd.grad(f(x).sum(), x, create_graph=True)[0]
 
 
-@pytest.mark.parametrize("name", PIECES)
+@each("name", PIECES)
 def test_a_second_derivative_between_kinks_is_zero_and_no_error(name):
     x, first = slope(PIECES[name])
     second, = tl.autograd.grad(first.sum(), x, create_graph=True)

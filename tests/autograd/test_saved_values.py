@@ -5,6 +5,7 @@ import gc
 import weakref
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import func, ops
@@ -192,7 +193,7 @@ CHAINS = {
 }
 
 
-@pytest.mark.parametrize("chain", CHAINS)
+@each("chain", CHAINS)
 def test_a_sweep_frees_a_chain_as_it_passes(chain):
     meter = Meter()
     x = large()

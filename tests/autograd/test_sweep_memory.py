@@ -25,7 +25,7 @@ WRITES = {
 }
 
 
-@pytest.mark.parametrize("name", WRITES)
+@each("name", WRITES)
 def test_a_gradient_that_a_graph_saved_is_not_written_unnoticed(name):
     w, z = leaf(1.0, 2.0), leaf(3.0, 4.0)
     (w * w).sum().backward()

@@ -7,8 +7,8 @@ from cases import each
 import tensorlib as tl
 
 
-@pytest.mark.parametrize("dtype", [tl.float32, tl.float64])
-@pytest.mark.parametrize("bins", [1, 2, 16, 128])            # edges are numbers of both dtypes
+@each("dtype", [tl.float32, tl.float64])
+@each("bins", [1, 2, 16, 128])            # edges are numbers of both dtypes
 def test_bins_are_those_of_numpy(dtype, bins):
     array = np.random.default_rng(0).integers(-80, 81, 5000) / 64
     expected, _ = np.histogram(array, bins, range=(-1, 1))

@@ -83,8 +83,8 @@ def test_what_is_no_stack(tensors, dim, error, message):
         tl.stack(tensors, dim)
 
 
-@pytest.mark.parametrize("name", ["stack", "cat"])
-@pytest.mark.parametrize("place", [0, 1, 2])
+@each("name", ["stack", "cat"])
+@each("place", [0, 1, 2])
 def test_none_among_the_tensors_is_refused_by_the_forward_functions(name, place):
     """None passes where a Tensor is declared, and its memory is no tensor's."""
     given = [tl.ones(2, 3) for _ in range(3)]

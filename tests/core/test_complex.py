@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.testing import assert_close, gradcheck, gradgradcheck
@@ -63,7 +64,7 @@ def test_files_hold_complex_tensors(tmp_path):
     assert tl.equal(back["x"], x) and back["y"].dtype == tl.complex64
 
 
-@pytest.mark.parametrize("made, text", [
+@each("made, text", [
     ([1 + 2j, 3 - 0.5j], "tensor([1.+2.0000j, 3.-0.5000j])"),
     ([1 + 10j, complex(-0.0, -2)], "tensor([1.+10.j, -0.-2.j])"),
     (1j, "tensor(0.+1.j)"),
@@ -78,7 +79,7 @@ def test_complex_tensors_print_as_pytorch_prints_them(made, text):
 
 # ---- promotion and casts -------------------------------------------------------------------------
 
-@pytest.mark.parametrize("result, wanted", [
+@each("result, wanted", [
     (lambda: tl.ones(2) * 1j, "complex64"),
     (lambda: 1j + tl.ones(2, dtype=tl.float64), "complex128"),
     (lambda: tl.ones(2, dtype=tl.int64) * 1j, "complex64"),
@@ -138,7 +139,7 @@ def test_parts_are_views():
             wrong()
 
 
-@pytest.mark.parametrize("dtype", (np.complex64, np.complex128))
+@each("dtype", (np.complex64, np.complex128))
 def test_positions_move_whole_numbers(dtype):
     a = numbers(5, 6, dtype=dtype)
     x, rows = tl.tensor(a), [4, 0, 4]
@@ -185,7 +186,7 @@ def test_functions_have_the_values_of_the_c_standard_at_their_edges():
     assert tl.tensor(complex(-1, -0.0)).sqrt().item() == -1j
 
 
-@pytest.mark.parametrize("dtype, rtol", ((np.complex64, 5e-7), (np.complex128, 1e-15)))
+@each("dtype, rtol", ((np.complex64, 5e-7), (np.complex128, 1e-15)))
 def test_exponentials_and_quotients_are_right_where_their_parts_overflow(dtype, rtol):
     high = 88.9 if dtype == np.complex64 else 709.9
     z = np.array([high + 0.7j, high - 0.7j, -high + 3j, 1e-3j, 30 + 1e5j, -2.5 + 2j], dtype)
@@ -268,7 +269,7 @@ def test_a_product_with_the_conjugate_has_no_imaginary_part():
         assert ((z * z.conj()).imag == 0).all()
 
 
-@pytest.mark.parametrize("dtype", (np.complex64, np.complex128))
+@each("dtype", (np.complex64, np.complex128))
 def test_reductions_and_products_equal_those_of_numpy(dtype):
     a, b = numbers(40, 30, dtype=dtype), numbers(30, 20, dtype=dtype, seed=1)
     x, y = tl.tensor(a), tl.tensor(b)
@@ -303,7 +304,7 @@ def test_random_numbers_are_complex_normal():
 
 # ---- what is refused -----------------------------------------------------------------------------
 
-@pytest.mark.parametrize("name, call", [
+@each("name, call", [
     ("lt", lambda z: z < 1), ("ge", lambda z: 1 <= z), ("floor", lambda z: z.floor()),
     ("amax", lambda z: z.amax()), ("argmin", lambda z: z.argmin()), ("max", lambda z: z.max()),
     ("maximum", lambda z: tl.maximum(z, z)), ("clamp", lambda z: z.clamp(0, 1)),
@@ -356,7 +357,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
 def test_gradients_equal_differences_in_both_directions(name):
     function = FUNCTIONS[name]
     z, w = leaf(2, 2, seed=3), leaf(2, 2, seed=4)
@@ -422,7 +423,7 @@ def test_zero_is_strong_for_complex_numbers():
     assert z.grad[0] == 0
 
 
-@pytest.mark.parametrize("made", [
+@each("made", [
     lambda p: tl.optim.SGD(p, lr=0.1, momentum=0.9), lambda p: tl.optim.Adam(p, lr=0.1),
     lambda p: tl.optim.Adagrad(p, lr=0.1, initial_accumulator_value=0.1),
     lambda p: tl.optim.RMSprop(p, lr=0.1),
@@ -479,7 +480,7 @@ def test_compiled_functions_and_batches_carry_complex_numbers():
     assert_close(w.grad, 2 * z.conj() + z * 0, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", (np.complex64, np.complex128))
+@each("dtype", (np.complex64, np.complex128))
 def test_products_of_rows_of_any_length_are_those_of_numpy(dtype):
     for n in (1, 15, 16, 17, 63, 127, 128, 129, 191, 300):
         a = np.exp(1j * np.arange(3 * n) ** 2).reshape(3, n).astype(dtype)

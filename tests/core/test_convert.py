@@ -373,7 +373,7 @@ def test_frombuffer():
 
 # ---- back to Python -----------------------------------------------------------------------------
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_numbers(name):
     x = tensor([[1]], dtype=BY_NAME[name])
     kind = bool if name == "bool" else float if "float" in name else (
@@ -442,7 +442,7 @@ def test_pickle(name, protocol):
         assert y.storage_offset() == 0
 
 
-@pytest.mark.parametrize("protocol", [2, 5])
+@each("protocol", [2, 5])
 def test_pickle_of_views_and_leaves(protocol):
     x = from_numpy(np.arange(1e6).reshape(1000, 1000))
     data = pickle.dumps(x[::-1, 3], protocol)

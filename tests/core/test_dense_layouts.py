@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -33,14 +34,14 @@ def laid_out():
     yield whole[:0].permute(2, 1, 0)
 
 
-@pytest.mark.parametrize("name", CALLS)
+@each("name", CALLS)
 def test_a_layout_changes_no_element(name):
     for x in laid_out():
         found, wanted = CALLS[name](x), CALLS[name](x.contiguous())
         assert found.shape == wanted.shape and found.tolist() == wanted.tolist(), x.stride()
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@each("order", ORDERS)
 def test_a_result_lies_as_its_operands(order):
     x = tl.randn(4, 3, 5).permute(order)
     assert (x + 1).stride() == (x * x).stride() == x.neg().stride() == x.stride()

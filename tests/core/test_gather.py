@@ -58,8 +58,8 @@ def test_what_cannot_be_gathered(index, error, message):
         tl.ones(2, 3).gather(1, index)
 
 
-@pytest.mark.parametrize("dim", [0, 1])
-@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64"])
+@each("dim", [0, 1])
+@each("dtype", ["int8", "int16", "float32", "float64"])
 def test_what_is_scattered_in_rows_and_in_columns(dtype, dim):
     rng = np.random.default_rng(0)
     x, values = ((rng.random((70, 80)) * 9).astype(dtype) for _ in range(2))

@@ -93,7 +93,7 @@ def test_reading(name, layout):
         assert np.shares_memory(same.numpy(), a) == (is_basic(key) and want.size > 0)
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@each("name", BY_NAME)
 def test_every_dtype_moves(name):
     x = tensor([[1, 0, 1], [0, 1, 1]], dtype=BY_NAME[name])
     one, zero = tensor([1, 0], dtype=BY_NAME[name]).tolist()

@@ -6,6 +6,7 @@ See tests/large.py for the layouts.
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from large import POOLS, Positions, assert_equal, layouts, shapes, tensor
@@ -218,8 +219,8 @@ def test_the_same_elements_in_another_shape(x, data):
     assert_equal(tl.roll(tensor(x), shift, dim), np.roll(x, shift, dim))
 
 
-@pytest.mark.parametrize("width", [1, 3, 7, 31, 63, 65])
-@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@each("width", [1, 3, 7, 31, 63, 65])
+@each("dtype", ["int8", "float32"])
 def test_copies_of_short_rows_that_lie_apart(width, dtype):
     """Chunks begin inside of rows."""
     x = np.resize(POOLS[dtype], (100_000 // width, 2 * width))[:, :width]

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -29,7 +30,7 @@ def test_bfloat16_has_its_own():
     assert tl.tensor(limits.max, dtype=tl.bfloat16).item() == limits.max
 
 
-@pytest.mark.parametrize("name", ["uint8", "int8", "int16", "int32", "int64"])
+@each("name", ["uint8", "int8", "int16", "int32", "int64"])
 def test_integers(name):
     ours, numpys = tl.iinfo(getattr(tl, name)), np.iinfo(name)
     assert (ours.bits, ours.min, ours.max) == (numpys.bits, numpys.min, numpys.max)

@@ -3,6 +3,7 @@ uint8 tensors as masks."""
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -14,7 +15,7 @@ AS_TUPLES = [
     [0, None], [tl.tensor([True, False])]]
 
 
-@pytest.mark.parametrize("key", AS_TUPLES, ids=str)
+@each("key", AS_TUPLES, ids=str)
 def test_a_list_that_holds_a_sequence_is_a_tuple(key):
     x = tl.arange(24.0).reshape(2, 3, 4)
     with pytest.warns(UserWarning, match=READ):
@@ -26,7 +27,7 @@ def test_a_list_that_holds_a_sequence_is_a_tuple(key):
     assert tl.equal(written, wanted)
 
 
-@pytest.mark.parametrize("key", [[0, 1], [True, False], [], [[0]] * 40, [np.int64(1)]], ids=str)
+@each("key", [[0, 1], [True, False], [], [[0]] * 40, [np.int64(1)]], ids=str)
 def test_other_lists_are_positions(key):
     x = tl.arange(24.0).reshape(2, 3, 4)
     assert tl.equal(x[key], x[tl.tensor(key, dtype=None if key else tl.int64)])

@@ -7,9 +7,9 @@ from cases import each
 import tensorlib as tl
 
 
-@pytest.mark.parametrize("shape, dims", [((5, 6, 9, 10), (0, 2, 3)), ((30, 8, 70), (0, 2)),
-                                         ((2, 40, 3, 50, 4), (1, 3)), ((4, 3, 9, 2), (0, 2))])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64"])
+@each("shape, dims", [((5, 6, 9, 10), (0, 2, 3)), ((30, 8, 70), (0, 2)),
+                      ((2, 40, 3, 50, 4), (1, 3)), ((4, 3, 9, 2), (0, 2))])
+@each("dtype", ["float32", "float64", "float16", "int64"])
 def test_dims_apart_are_reduced_without_a_copy_and_with_the_same_bits_in_any_layout(
         shape, dims, dtype):
     x = tl.rand(*shape, generator=tl.Generator().manual_seed(1)).mul(10).to(getattr(tl, dtype))
@@ -26,8 +26,8 @@ def test_dims_apart_are_reduced_without_a_copy_and_with_the_same_bits_in_any_lay
             [1 if d in dims else n for d, n in enumerate(shape)]).shape
 
 
-@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16])
-@pytest.mark.parametrize("shape, dim", [
+@each("dtype", [tl.float16, tl.bfloat16])
+@each("shape, dim", [
     ((9000,), 0), ((3, 9001), 1), ((700, 33), 1), ((50, 700), 0), ((2, 90, 130), 1),
     ((400_000,), 0), ((33, 9100), 0)])
 def test_half_types_are_summed_in_float32_with_any_number_of_threads(dtype, shape, dim):
@@ -45,8 +45,8 @@ def test_half_types_are_summed_in_float32_with_any_number_of_threads(dtype, shap
     assert (found[0][2] == x.float().amax(dim).to(dtype)).all()
 
 
-@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16])
-@pytest.mark.parametrize("shape", [(5, 7), (300, 129), (3, 4096), (2, 4097)])
+@each("dtype", [tl.float16, tl.bfloat16])
+@each("shape", [(5, 7), (300, 129), (3, 4096), (2, 4097)])
 def test_softmax_of_half_types_is_computed_in_float32(dtype, shape):
     x = tl.randn(*shape, generator=tl.Generator().manual_seed(3)).to(dtype)
     g = tl.randn(*shape, generator=tl.Generator().manual_seed(4)).to(dtype)
@@ -128,8 +128,8 @@ def test_variances_and_norms_of_half_types_are_computed_in_float32(dtype, shape,
                                        rtol=eps)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [8, 16, 31, 32, 33, 64, 100, 130, 1000])
+@each("dtype", [np.float32, np.float64])
+@each("n", [8, 16, 31, 32, 33, 64, 100, 130, 1000])
 def test_extremes_of_rows_are_nan_wherever_one_is(dtype, n):
     x = np.random.default_rng(5).normal(size=(n + 1, n)).astype(dtype)
     x[np.arange(n), np.arange(n)] = np.nan

@@ -4,6 +4,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.testing import assert_close
@@ -11,8 +12,8 @@ from tensorlib.testing import assert_close
 SHAPE = (5, 6, 7, 8)         # large enough to be reduced as they lie in memory
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int32"])
-@pytest.mark.parametrize("name", ["sum", "mean", "amax", "var", "norm"])
+@each("dtype", ["float32", "float64", "bfloat16", "int32"])
+@each("name", ["sum", "mean", "amax", "var", "norm"])
 def test_results_are_those_of_a_contiguous_copy(name, dtype):
     whole = dtype == "int32"
     if whole and name in ("mean", "var", "norm"):

@@ -9,6 +9,7 @@ import threading
 import time
 
 import pytest
+from cases import each
 from capi import c_function
 
 import tensorlib as tl
@@ -34,7 +35,7 @@ def chunks_of(n, grain, pause=0.0):
     return sorted(seen), workers
 
 
-@pytest.mark.parametrize("n, grain", [(0, 1), (1, 1), (5, 1), (10, 3), (9, 3), (3, 100), (1000, 7)])
+@each("n, grain", [(0, 1), (1, 1), (5, 1), (10, 3), (9, 3), (3, 100), (1000, 7)])
 def test_chunks_cover_the_range_once_and_ignore_the_number_of_threads(n, grain):
     wanted = [(i, min(i + grain, n)) for i in range(0, n, grain)]
     for threads in (1, 2, 5, 3, 1):

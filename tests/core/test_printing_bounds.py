@@ -13,8 +13,8 @@ def text(x, **options):
         return repr(x)
 
 
-@pytest.mark.parametrize("threshold", [1000, 7, 0])
-@pytest.mark.parametrize("shape", [lambda n: (n,), lambda n: (n, 1), lambda n: (1, n)])
+@each("threshold", [1000, 7, 0])
+@each("shape", [lambda n: (n,), lambda n: (n, 1), lambda n: (1, n)])
 def test_a_summary_begins_above_the_threshold(threshold, shape):
     options = {"threshold": threshold, "edgeitems": 1}
     assert "..." not in text(tl.ones(shape(threshold)), **options)

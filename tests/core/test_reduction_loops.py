@@ -113,7 +113,7 @@ def test_nan_is_the_greatest_and_the_least(shape, kind, dtype):
     np.testing.assert_array_equal(at, getattr(x, "arg" + kind)(1))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@each("shape", SHAPES)
 def test_any_and_all(shape):
     for likely in (0.0, 0.02, 0.98, 1.0):
         x = np.random.default_rng(1).random(shape) < likely

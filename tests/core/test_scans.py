@@ -80,7 +80,7 @@ def test_integers_wrap_round():
     assert tl.tensor([200, 100], dtype=tl.uint8).cumsum(0).tolist() == [200, 300]
 
 
-@pytest.mark.parametrize("dtype", [tl.int32, tl.int64, tl.float16, tl.float32, tl.float64])
+@each("dtype", [tl.int32, tl.int64, tl.float16, tl.float32, tl.float64])
 def test_bits_do_not_depend_on_layout(dtype):
     x = (tl.randn(6, 30, 4, generator=tl.Generator().manual_seed(0)) * 1000).to(dtype)
     for dim, order in itertools.product(range(3), itertools.permutations(range(3))):

@@ -62,8 +62,8 @@ def test_forward_and_backward(shape, dtype, spread):
         rtol=10 * TOLERANCE[dtype]["rtol"], atol=10 * TOLERANCE[dtype]["atol"])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [3, 100, 5000])
+@each("dtype", DTYPES)
+@each("n", [3, 100, 5000])
 def test_edges(dtype, n):
     inf, nan = np.inf, np.nan
     x = np.zeros((6, n), dtype)
@@ -94,7 +94,7 @@ def test_bits_do_not_depend_on_threads(dtype):
     assert len(results) == 1
 
 
-@pytest.mark.parametrize("n", [32, 50, 64, 100, 1000])
+@each("n", [32, 50, 64, 100, 1000])
 def test_bits_of_rows_do_not_depend_on_those_beside_them(n):
     x = tl.randn(70, n, generator=tl.Generator().manual_seed(1))
     for function in (tl.softmax, tl.log_softmax, tl.logsumexp):

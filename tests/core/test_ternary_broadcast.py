@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-import pytest
 import tensorlib as tl
 from cases import each
 
@@ -28,7 +27,7 @@ def sample(shape, dtype, seed):
     return tl.tensor(x).to(getattr(tl, dtype))
 
 
-@pytest.mark.parametrize("name, dtype", CASES)
+@each("name, dtype", CASES)
 def test_columns_and_numbers_give_the_bits_of_whole_matrices(name, dtype):
     operation = OPERATIONS[name]
     for shapes in itertools.product(SHAPES, repeat=3):

@@ -36,8 +36,8 @@ def test_rows_of_any_layout(row, dtype):
                          msg=f"{name} - {other}")
 
 
-@pytest.mark.parametrize("row", (31, 32, 64, 500, 1023, 1024, 1025, 2049))
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@each("row", (31, 32, 64, 500, 1023, 1024, 1025, 2049))
+@each("dtype", ["float64", "float32"])
 def test_several_loops_on_rows_of_any_layout(row, dtype):
     """Derivatives, whose formulas are of several loops."""
     arrays = {name: x.astype(dtype) for name, x in operands(row).items()}
@@ -139,8 +139,8 @@ def test_rows_are_cut_between_threads_anywhere(n_threads):
         tl.set_num_threads(before)
 
 
-@pytest.mark.parametrize("dtype", [tl.float32, tl.float64])
-@pytest.mark.parametrize("n", (100, 5_000, 100_000))
+@each("dtype", [tl.float32, tl.float64])
+@each("n", (100, 5_000, 100_000))
 def test_derivatives_with_constants_on_large_tensors(n, dtype):
     """A rule of one step with a constant once wrote past its tile."""
     x = tl.linspace(-2, 2, n, dtype=dtype, requires_grad=True)

@@ -3,7 +3,6 @@
 from itertools import permutations
 
 import numpy as np
-import pytest
 from cases import each
 
 import tensorlib as tl
@@ -29,7 +28,7 @@ def test_each_order_of_dims_gives_the_same_elements_as_numpy(shape, dtype):
         np.testing.assert_array_equal(found.numpy(), values.transpose(order), str(order))
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@each("shape", SHAPES, ids=str)
 def test_a_copy_into_another_order_of_dims_fills_it(shape):
     values = numbered(shape, "float32")
     for order in permutations(range(len(shape))):

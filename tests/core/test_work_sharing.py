@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib._core.base import pool
@@ -44,7 +45,7 @@ def test_a_worker_takes_part(name):
         assert time.monotonic() < end
 
 
-@pytest.mark.parametrize("name", WORK)
+@each("name", WORK)
 def test_the_bits_are_those_of_one_thread(name):
     run, shape = WORK[name]
     x = tl.rand(shape)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.utils.data import (
@@ -60,7 +61,7 @@ def assert_same(a, b):
         assert_close(a, b)
 
 
-@pytest.mark.parametrize("name", [*WHOLE, *PARTLY])
+@each("name", [*WHOLE, *PARTLY])
 def test_many_examples_are_those_one_by_one(name):
     dataset = {**WHOLE, **PARTLY}[name]
     single = [dataset[i] for i in INDICES]

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.utils.data import (
@@ -125,7 +126,7 @@ def assert_alike(found, wanted):
         assert found == wanted
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@each("name", EXAMPLES)
 def test_the_structure_of_batches(name):
     assert_alike(default_collate(EXAMPLES[name]), WANTED[name])
     (batch,) = DataLoader(EXAMPLES[name], batch_size=2)
@@ -232,8 +233,8 @@ LOADERS = {
 }
 
 
-@pytest.mark.parametrize("name", LOADERS)
-@pytest.mark.parametrize("taken", [0, 1, 3, "all"])
+@each("name", LOADERS)
+@each("taken", [0, 1, 3, "all"])
 def test_a_loader_goes_on_from_its_state(name, taken):
     tl.manual_seed(7)
     loader = LOADERS[name]()

@@ -4,6 +4,7 @@ import itertools
 from collections import Counter
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,7 +42,7 @@ SHUFFLED = {
 }
 
 
-@pytest.mark.parametrize("name", SHUFFLED)
+@each("name", SHUFFLED)
 def test_a_seed_gives_the_order(name):
     make = SHUFFLED[name]
     generator = seeded(3)

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from peer import DTYPES, disagreement, excused, gradients, run, tensor
@@ -68,7 +69,7 @@ def assert_all_agree(cases):
     assert not found, f"{len(found)} disagreements\n" + "\n".join(found)
 
 
-@pytest.mark.parametrize("name", UNARY)
+@each("name", UNARY)
 def test_unary(name):
     def cases():
         for dtype in DTYPES:
@@ -87,15 +88,15 @@ def paired(a_dtype, b_dtype):
     return values_for(a_dtype)[:, None], values_for(b_dtype)[None, :]
 
 
-@pytest.mark.parametrize("a_dtype", DTYPES)
-@pytest.mark.parametrize("name", BINARY)
+@each("a_dtype", DTYPES)
+@each("name", BINARY)
 def test_binary(name, a_dtype):
     assert_all_agree(binary_cases(name, a_dtype, lambda library, a,
                                   b: getattr(library, name)(a, b)))
 
 
-@pytest.mark.parametrize("a_dtype", DTYPES)
-@pytest.mark.parametrize("rounding_mode", DIVISIONS)
+@each("a_dtype", DTYPES)
+@each("rounding_mode", DIVISIONS)
 def test_division_with_rounding(rounding_mode, a_dtype):
     assert_all_agree(binary_cases(
         f"div({rounding_mode})", a_dtype,
@@ -120,7 +121,7 @@ def binary_cases(name, a_dtype, call):
                 )
 
 
-@pytest.mark.parametrize("symbol", OPERATORS)
+@each("symbol", OPERATORS)
 def test_operators_with_python_numbers(symbol):
     operator = OPERATORS[symbol]
     in_place = symbol.endswith("=") and symbol != "=="
@@ -152,9 +153,8 @@ def test_three_operands():
         "where with a number": lambda L, a, b: L.where(b > 0, a, 2),
         "where with a float": lambda L, a, b: L.where(b > 0, 0.5, b),
         "clamp by tensors": lambda L, a, b: L.clamp(a, min=b),
-        "clamp": lambda L, a, b: a.clamp(-1, 2),
+        "clamp": lambda L, a, b: a.clamp(-1, 2), "clamp above": lambda L, a, b: a.clamp(max=1),
         "clamp by floats": lambda L, a, b: a.clamp(-0.5, 1.5),
-        "clamp above": lambda L, a, b: a.clamp(max=1),
         "crossed clamp": lambda L, a, b: a.clamp(2, -1),
     }
 
@@ -208,7 +208,7 @@ def reduce(name, options):
     return call
 
 
-@pytest.mark.parametrize("name, options", REDUCED, ids=lambda value: str(value))
+@each("name, options", REDUCED, ids=lambda value: str(value))
 def test_reductions(name, options):
     def cases():
         for dtype in DTYPES:
@@ -254,7 +254,7 @@ PRODUCTS = {
 }
 
 
-@pytest.mark.parametrize("name", PRODUCTS)
+@each("name", PRODUCTS)
 def test_products(name):
     def cases():
         for a_shape, b_shape in PRODUCTS[name]:
@@ -294,7 +294,7 @@ RESHAPES = {
 }
 
 
-@pytest.mark.parametrize("name", RESHAPES)
+@each("name", RESHAPES)
 def test_shapes_and_casts(name):
     assert_all_agree(
         (name, (dtype,), RESHAPES[name],
@@ -348,7 +348,7 @@ INDICES = {
 }
 
 
-@pytest.mark.parametrize("name", INDICES)
+@each("name", INDICES)
 def test_indexing(name):
     def read(library, x):
         return x[INDICES[name](library)]
@@ -399,7 +399,7 @@ CREATION = {
 }
 
 
-@pytest.mark.parametrize("name", CREATION)
+@each("name", CREATION)
 def test_creation(name):
     assert_all_agree([(name, (), CREATION[name], lambda library: [], "elementwise")])
 
@@ -417,7 +417,7 @@ SMOOTH_UNARY = {  # operation: values at which it has a derivative
 }
 
 
-@pytest.mark.parametrize("name", SMOOTH_UNARY)
+@each("name", SMOOTH_UNARY)
 def test_gradients_of_unary_operations(name):
     assert_same_gradients(lambda library, x: getattr(library, name)(x), [SMOOTH_UNARY[name]])
 
@@ -468,7 +468,7 @@ def written(L, a, b):
     return y
 
 
-@pytest.mark.parametrize("name", GRADIENTS)
+@each("name", GRADIENTS)
 def test_gradients(name):
     rng = np.random.default_rng(3)
     assert_same_gradients(GRADIENTS[name],

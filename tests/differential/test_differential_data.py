@@ -6,6 +6,7 @@ from collections import OrderedDict, namedtuple
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.utils import data as ours
@@ -50,15 +51,15 @@ def examples(library):
     }
 
 
-@pytest.mark.parametrize("kind", examples(tl))
-@pytest.mark.parametrize("size, workers", [(None, 0), (1, 0), (3, 0), (3, 1)])
+@each("kind", examples(tl))
+@each("size, workers", [(None, 0), (1, 0), (3, 0), (3, 1)])
 def test_batches(kind, size, workers):
     found = list(ours.DataLoader(examples(tl)[kind], batch_size=size, num_workers=workers))
     wanted = list(theirs.DataLoader(examples(torch)[kind], batch_size=size))
     assert described(found) == described(wanted)
 
 
-@pytest.mark.parametrize("batch", [
+@each("batch", [
     [object()], [None], [[1], [1, 2]], [np.array(["a"])], [{"a": 1}, {"b": 2}], []],
     ids=lambda batch: repr(batch)[:20])
 def test_batches_that_are_refused(batch):
@@ -78,7 +79,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+@each("name", CALLS)
 def test_datasets(name):
     mine, other = CALLS[name](tl, ours), CALLS[name](torch, theirs)
     assert len(mine) == len(other)
@@ -88,12 +89,12 @@ def test_datasets(name):
             list(theirs.DataLoader(other, **options)))
 
 
-@pytest.mark.parametrize("options", [
+@each("options", [
     {"num_workers": -1}, {"timeout": -1}, {"prefetch_factor": 2}, {"persistent_workers": True},
     {"sampler": [1], "shuffle": True}, {"batch_sampler": [[1]], "batch_size": 2},
     {"batch_size": None, "drop_last": True}, {"batch_size": 0}, {"multiprocessing_context": "fork"},
     {"multiprocessing_context": "spoon", "num_workers": 1}, {"num_workers": 1,
-                                                            "multiprocessing_context": 3}])
+                                         "multiprocessing_context": 3}])
 def test_arguments_that_are_refused(options):
     with pytest.raises((ValueError, TypeError)) as wanted:
         theirs.DataLoader(range(3), **options)
@@ -101,7 +102,7 @@ def test_arguments_that_are_refused(options):
         ours.DataLoader(range(3), **options)
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda data: data.DataLoader([], shuffle=True), lambda data: data.RandomSampler([1], 1),
     lambda data: data.RandomSampler([1], num_samples=-1), lambda data: data.BatchSampler([1], 2, 0),
     lambda data: data.WeightedRandomSampler([1.0], 1, 2), lambda data: data.Subset([1], [5])[0],
@@ -116,7 +117,7 @@ def test_errors(call):
         call(ours)
 
 
-@pytest.mark.parametrize("size, replicas, drop_last", [
+@each("size, replicas, drop_last", [
     (10, 3, False), (10, 3, True), (2, 5, False)])
 def test_shares(size, replicas, drop_last):
     for rank in range(replicas):
@@ -288,6 +289,6 @@ def test_optimizers_go_on_from_files_of_torch_save(name, tmp_path):
     with tl.no_grad():
         mine[0].copy_(checkpoint["p"])
     mine[1].load_state_dict(checkpoint["optimizer"])
-    for each in (mine, other):
-        steps(*each, 3)
+    for pair in (mine, other):
+        steps(*pair, 3)
     assert np.allclose(mine[0].detach().numpy(), other[0].detach().numpy(), rtol=1e-9, atol=1e-12)

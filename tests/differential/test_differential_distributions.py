@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -104,7 +105,7 @@ def assert_same(ours, theirs, rtol=1e-9):
     np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=1e-12)
 
 
-@pytest.mark.parametrize("name, given, values", CASES, ids=NAMES)
+@each("name, given, values", CASES, ids=NAMES)
 def test_densities_and_moments(name, given, values):
     (ours, _), (theirs, _) = made(tl, name, given), made(torch, name, given)
     mine, other = values_of(tl, values), values_of(torch, values)
@@ -137,7 +138,7 @@ def test_densities_and_moments(name, given, values):
     assert_same(outcome(lambda: mine.entropy()), outcome(lambda: other.entropy()), 1e-7)
 
 
-@pytest.mark.parametrize("name, given, values", CASES, ids=NAMES)
+@each("name, given, values", CASES, ids=NAMES)
 def test_gradients_of_densities_and_entropies(name, given, values):
     found = []
     for lib in (tl, torch):
@@ -179,7 +180,7 @@ MIXED = [("Exponential", "Gamma"), ("Gamma", "Exponential"), ("Normal", "Laplace
          ("Laplace", "Normal"), ("Uniform", "Normal"), ("Chi2", "Gamma")]
 
 
-@pytest.mark.parametrize("p, q", [(c, c) for c in CASES] + [
+@each("p, q", [(c, c) for c in CASES] + [
     (a, b) for a, b in itertools.product(CASES, CASES) if (a[0], b[0]) in MIXED],
     ids=lambda case: case[0])
 def test_divergences(p, q):
@@ -235,7 +236,7 @@ FAMILIES = [
 ]
 
 
-@pytest.mark.parametrize("p", FAMILIES, ids=lambda case: case[0])
+@each("p", FAMILIES, ids=lambda case: case[0])
 def test_divergences_between_families(p):
     for q in FAMILIES:
         found = []
@@ -331,7 +332,7 @@ def of_normal(lib):
         lib.tensor(0.5, dtype=lib.float64), 2.0))
 
 
-@pytest.mark.parametrize("make, points", TRANSFORMS + [(None, [0.3, -1.0])])
+@each("make, points", TRANSFORMS + [(None, [0.3, -1.0])])
 def test_transforms(make, points):
     found = []
     for lib in (tl, torch):
@@ -375,7 +376,7 @@ def test_transformed_and_independent_distributions():
             np.testing.assert_allclose(a, b, rtol=1e-9)
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda d, t: d.Normal(t(0.0), t(-1.0)), lambda d, t: d.Normal(t(float("nan")), t(1.0)),
     lambda d, t: d.Bernoulli(), lambda d, t: d.Bernoulli(t(0.5), t(0.5)),
     lambda d, t: d.Bernoulli(t(1.5)), lambda d, t: d.Categorical(t(0.5)),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from peer import disagreement, run
@@ -62,7 +63,7 @@ def test_along_several_dims(name):
                     shape, given, dtype, found)
 
 
-@pytest.mark.parametrize("name", ONE + MANY + TWO)
+@each("name", ONE + MANY + TWO)
 def test_what_is_refused(name):
     if name in ONE:
         cases = [((4,), (0,)), ((4,), (-2,)), ((4,), (-1,)), ((4,), (None, 1)), ((4,), (None, -2)),
@@ -120,7 +121,7 @@ PARTS = [
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("shape, args, options", PARTS)
+@each("shape, args, options", PARTS)
 def test_parts_of_a_signal(shape, args, options):
     for dtype in ("float64", "complex128"):
         options = {"return_complex": True, **options}
@@ -142,7 +143,7 @@ SPECTRA = [
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("shape, args, options", SPECTRA)
+@each("shape, args, options", SPECTRA)
 def test_signals_of_parts(shape, args, options):
     z = drawn(shape, "complex128")
     ours, theirs = (run(lambda library: parts(library, z, *args, back=True, **options), library)
@@ -197,7 +198,7 @@ def derivatives(library, name, array, args):
     return [value.detach().resolve_conj().numpy() for value in (y, g, second)]
 
 
-@pytest.mark.parametrize("name", ONE + MANY + TWO)
+@each("name", ONE + MANY + TWO)
 def test_gradients(name):
     real = name.rstrip("n2") in OF_REAL
     for dtype in ("float64",) if real else ("float64", "complex128"):

@@ -1,6 +1,7 @@
 """What scripts and libraries of some years ago call, here and in PyTorch."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -38,7 +39,7 @@ def outcome(library, call):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@each("call", CALLS.values(), ids=CALLS)
 def test_the_outcome_is_the_same(call):
     ours, theirs = outcome(tl, call), outcome(torch, call)
     assert ours == (theirs if isinstance(theirs, type) else pytest.approx(theirs, rel=1e-6))

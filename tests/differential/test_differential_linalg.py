@@ -5,6 +5,7 @@ Vectors of decompositions are compared by what does not depend on their signs.
 
 import numpy as np
 import pytest
+from cases import each
 from peer import disagreement, gradients, run, tensor
 
 import tensorlib as tl
@@ -114,7 +115,7 @@ VALUES = {
 UNSTABLE = ("det singular", "cond -2")       # as float32
 
 
-@pytest.mark.parametrize("name", VALUES)
+@each("name", VALUES)
 def test_values_and_gradients(name):
     call, *arrays = VALUES[name]
     for dtype in ("float64",) if name in UNSTABLE else ("float32", "float64"):
@@ -181,7 +182,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@each("name", OTHERS)
 def test_what_has_no_gradient_and_what_is_refused(name):
     ours, theirs = (run(lambda L: OTHERS[name](L, lambda x: tensor(L, x, "float64")), L)
                     for L in (tl, torch))

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import each
 from peer import disagreement, run, tensor
 
 import tensorlib as tl
@@ -86,7 +87,7 @@ ACTIVATIONS = {
 }
 
 
-@pytest.mark.parametrize("name", ACTIVATIONS)
+@each("name", ACTIVATIONS)
 def test_activations(name):
     finite = KINKS[np.isfinite(KINKS)]
     # where PyTorch's loops give NaN for infinities, on some processors (gelu) or on all
@@ -124,15 +125,15 @@ NORMS = {
 }
 
 
-@pytest.mark.parametrize("name", NORMS)
+@each("name", NORMS)
 def test_norms(name):
     call, *shapes = NORMS[name]
     assert_agree(call, *(real(*shape, seed=i) for i, shape in enumerate(shapes)),
                  dtypes=("float32", "float64", "bfloat16"))
 
 
-@pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("shape", [(4, 3), (4, 3, 5)], ids=str)
+@each("training", [True, False])
+@each("shape", [(4, 3), (4, 3, 5)], ids=str)
 def test_running_statistics(training, shape):
     def call(F, x, mean, var, w, b):
         mean, var = mean * 1, var * 1
@@ -162,8 +163,8 @@ PAIR_LOSSES = {
 }
 
 
-@pytest.mark.parametrize("name", PAIR_LOSSES)
-@pytest.mark.parametrize("reduction", REDUCTIONS)
+@each("name", PAIR_LOSSES)
+@each("reduction", REDUCTIONS)
 def test_losses_of_pairs(name, reduction):
     def call(F, x, t):
         t = t.detach() if "margin" in name else t
@@ -174,8 +175,8 @@ def test_losses_of_pairs(name, reduction):
                  abs(wanted) if "multilabel" in name or "poisson" in name else wanted)
 
 
-@pytest.mark.parametrize("name", ["hinge_embedding_loss", "margin_ranking_loss", "soft_margin_loss",
-                                  "cosine_embedding_loss"])
+@each("name", ["hinge_embedding_loss", "margin_ranking_loss", "soft_margin_loss",
+               "cosine_embedding_loss"])
 def test_losses_of_signs_with_targets_that_are_none(name):
     """0 stands for "no label" in many programs; what comes of it is PyTorch's."""
     x, signs = real(5, 3), np.array([1.0, -1.0, 0.0, 2.0, 0.5])
@@ -212,8 +213,8 @@ CLASSES = np.array([1, 3, 0, 3, 2])
 IMAGE = np.array([[[0, 2], [1, -100]], [[2, 2], [1, 0]]])
 
 
-@pytest.mark.parametrize("reduction", REDUCTIONS)
-@pytest.mark.parametrize("name", ["cross_entropy", "nll_loss"])
+@each("reduction", REDUCTIONS)
+@each("name", ["cross_entropy", "nll_loss"])
 def test_losses_of_classes(name, reduction):
     def of(F, x, t, w=None, **options):
         return getattr(F, name)(x, t, w, reduction=reduction, **options)
@@ -227,7 +228,7 @@ def test_losses_of_classes(name, reduction):
                  differentiable=False)
 
 
-@pytest.mark.parametrize("reduction", REDUCTIONS)
+@each("reduction", REDUCTIONS)
 def test_cross_entropy_smoothed_and_of_probabilities(reduction):
     def of(F, x, t, w=None):
         return F.cross_entropy(x, t, w, reduction=reduction, label_smoothing=0.2)
@@ -277,14 +278,13 @@ def test_embedding():
     assert_both_refuse(lambda F, i, w: F.embedding(i, w, padding_idx=7), np.array([0]), table)
 
 
-@pytest.mark.parametrize("name, shape, lead", [
+@each("name, shape, lead", [
     ("dropout", (50, 40), 2), ("alpha_dropout", (50, 40), 2), ("dropout1d", (9, 30, 4), 2),
     ("dropout1d", (90, 4), 1), ("dropout2d", (9, 30, 2, 2), 2), ("dropout3d", (9, 30, 2, 1, 2), 2),
     ("feature_alpha_dropout", (9, 30, 4), 2)])
 def test_dropout_drops_what_it_should(name, shape, lead):
     """Elements, or whole channels, as often as asked for; the values beside PyTorch's."""
-    x = real(*shape, low=0.5)
-    found = {}
+    x, found = real(*shape, low=0.5), {}
     for L in (tl, torch):
         L.manual_seed(0)
         leaf = L.tensor(x, requires_grad=True)
@@ -322,7 +322,7 @@ def test_distances():
     assert_agree(lambda F, a: F.normalize(a, 1.0, 0), a)
 
 
-@pytest.mark.parametrize("reduction", REDUCTIONS)
+@each("reduction", REDUCTIONS)
 def test_losses_of_margins(reduction):
     a, b, c = (real(3, 4, seed=i) for i in range(3))
     t, signs = np.array([1, 3, 0]), np.array([1.0, -1.0, 1.0])
@@ -374,7 +374,7 @@ def test_tables():
                  i, table, starts, real(5))
 
 
-@pytest.mark.parametrize("reduction", REDUCTIONS)
+@each("reduction", REDUCTIONS)
 def test_ctc_loss(reduction):
     logits, labels = real(6, 3, 4), np.array([[1, 2, 2], [3, 1, 1], [2, 1, 1]])
 
@@ -410,7 +410,7 @@ CONVOLUTIONS = [
 ]
 
 
-@pytest.mark.parametrize("name, shape, weight, options", CONVOLUTIONS, ids=repr)
+@each("name, shape, weight, options", CONVOLUTIONS, ids=repr)
 def test_convolutions(name, shape, weight, options):
     outs = weight[1] * options.get("groups", 1) if "transpose" in name else weight[0]
     assert_agree(lambda F, x, w, b: getattr(F, name)(x, w, b, **options), real(*shape),
@@ -447,7 +447,7 @@ POOLS = [
 ]
 
 
-@pytest.mark.parametrize("name, shape, args, options", POOLS, ids=repr)
+@each("name, shape, args, options", POOLS, ids=repr)
 def test_pools(name, shape, args, options):
     assert_agree(lambda F, x: getattr(F, name)(x, *args, **options), real(*shape))
     if name.startswith("max"):
@@ -488,8 +488,8 @@ def test_examples_have_their_own_maxima():
     assert_close(slopes, x.grad)
 
 
-@pytest.mark.parametrize("name", ["elu", "selu", "celu", "gelu", "silu", "mish", "softplus",
-                                  "logsigmoid", "hardswish", "softsign", "tanhshrink", "tanh"])
+@each("name", ["elu", "selu", "celu", "gelu", "silu", "mish", "softplus",
+               "logsigmoid", "hardswish", "softsign", "tanhshrink", "tanh"])
 def test_second_derivatives_where_functions_bend(name):
     found = []
     for lib in (tl, torch):

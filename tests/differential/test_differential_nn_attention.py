@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import each
 from test_differential_nn_recurrent import arrays, assert_same_runs, assert_equal, run
 
 import tensorlib as tl
@@ -64,7 +65,7 @@ BOTH = [(made, how) for made, how in itertools.product(MADE, CALLED)
         if how != "causal" or "add_bias_kv" not in made]
 
 
-@pytest.mark.parametrize("made, how", BOTH, ids=repr)
+@each("made, how", BOTH, ids=repr)
 def test_attention(made, how):
     sizes = E, made.get("kdim", E), made.get("vdim", E)
     q, k, v = arrays(2, *((n, B, size) for n, size in zip((L, S, S), sizes)))
@@ -73,7 +74,7 @@ def test_attention(made, how):
     assert_same_runs(*pair("MultiheadAttention", E, H, **made), call_of(how, S), q, k, v)
 
 
-@pytest.mark.parametrize("how", CALLED)
+@each("how", CALLED)
 def test_attention_to_itself(how):
     """One tensor as query, key and value, and one as key and value."""
     q, k = arrays(3, (L, B, E), (S, B, E))
@@ -112,7 +113,7 @@ def of_layer(options):
     return {"dim_feedforward": 6, "dropout": 0.0, **options}
 
 
-@pytest.mark.parametrize("options", LAYERS, ids=repr)
+@each("options", LAYERS, ids=repr)
 def test_layers(options):
     x, memory = arrays(6, (L, B, E), (S, B, E))
     if options.get("batch_first"):
@@ -133,7 +134,7 @@ def test_layers(options):
     assert_same_runs(*pair("TransformerDecoderLayer", E, H, **of_layer(options)), decode, x, memory)
 
 
-@pytest.mark.parametrize("options", LAYERS, ids=repr)
+@each("options", LAYERS, ids=repr)
 def test_transformers(options):
     source, target = arrays(7, (S, B, E), (L, B, E))
     if options.get("batch_first"):
@@ -195,7 +196,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@each("what", REFUSED)
 def test_refused_as_by_pytorch(what):
     kinds = []
     for lib in (tl, torch):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -46,14 +47,14 @@ SIZES = [
 ]
 
 
-@pytest.mark.parametrize("shape, options", SIZES, ids=repr)
+@each("shape, options", SIZES, ids=repr)
 def test_other_sizes(shape, options):
     assert_agree(lambda F, x: F.interpolate(x, **options), real(*shape))
 
 
-@pytest.mark.parametrize("align", [True, False])
-@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
-@pytest.mark.parametrize("given", [{"size": (2, 9)}, {"size": (7, 3)}, {"scale_factor": 0.37}])
+@each("align", [True, False])
+@each("mode", ["bilinear", "bicubic"])
+@each("given", [{"size": (2, 9)}, {"size": (7, 3)}, {"scale_factor": 0.37}])
 def test_sizes_without_aliases(mode, align, given):
     assert_agree(lambda F,
                  x: F.interpolate(x, mode=mode, align_corners=align, antialias=True, **given),
@@ -71,8 +72,8 @@ def test_sizes_of_images_of_bytes(mode, given):
     options = [{}] if mode != "bilinear" else [
         {"antialias": wide, "align_corners": align} for wide in (False, True)
         for align in (False, True)]
-    for each in options:
-        assert_agree(lambda F, x: F.interpolate(x, mode=mode, **given, **each), BYTES,
+    for chosen in options:
+        assert_agree(lambda F, x: F.interpolate(x, mode=mode, **given, **chosen), BYTES,
                      differentiable=False)
 
 
@@ -109,9 +110,9 @@ def test_other_sizes_that_are_refused():
     assert_both_refuse(lambda F, x: F.interpolate(x, (2, 2)), real(1, 1, 4))
 
 
-@pytest.mark.parametrize("align", [True, False])
-@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
-@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@each("align", [True, False])
+@each("padding", ["zeros", "border", "reflection"])
+@each("mode", ["bilinear", "nearest", "bicubic"])
 def test_other_places(mode, padding, align):
     def call(F, x, grid):
         return F.grid_sample(x, grid, mode, padding, align)
@@ -139,7 +140,7 @@ ATTENTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", ATTENTIONS)
+@each("name", ATTENTIONS)
 def test_attention(name):
     *shapes, options = ATTENTIONS[name]
     assert_agree(lambda F, *x: F.scaled_dot_product_attention(*x, **options),

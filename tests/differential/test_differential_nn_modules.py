@@ -5,6 +5,7 @@ from inspect import signature
 
 import numpy as np
 import pytest
+from cases import each
 from peer import name_of, tensor
 
 import tensorlib as tl
@@ -236,8 +237,8 @@ def assert_same_runs(mine, theirs, arrays, rounds=2):
         assert_states_agree(mine, theirs)
 
 
-@pytest.mark.parametrize("text, arrays", [(text, arrays) for text, *arrays in CASES],
-                         ids=[case[0] for case in CASES])
+@each("text, arrays", [(text, arrays) for text, *arrays in CASES],
+      ids=[case[0] for case in CASES])
 def test_a_module(text, arrays):
     mine, theirs = made(tl, text), made(torch, text)
     assert repr(mine) == repr(theirs)
@@ -248,7 +249,7 @@ def test_a_module(text, arrays):
     assert_same_runs(mine.eval(), theirs.eval(), arrays, rounds=1)
 
 
-@pytest.mark.parametrize("text, array", LAZY, ids=[case[0] for case in LAZY])
+@each("text, array", LAZY, ids=[case[0] for case in LAZY])
 def test_a_lazy_module(text, array):
     mine, theirs = made(tl, text), made(torch, text)
     assert repr(mine) == repr(theirs)
@@ -260,7 +261,7 @@ def test_a_lazy_module(text, array):
     assert_same_runs(mine, theirs, [array])
 
 
-@pytest.mark.parametrize("name, options, arrays", WEIGHTED, ids=[case[0] for case in WEIGHTED])
+@each("name, options, arrays", WEIGHTED, ids=[case[0] for case in WEIGHTED])
 def test_a_weighted_loss(name, options, arrays):
     mine, theirs = (getattr(L.nn, name)(**{
         key: tensor(L, value, "float64") for key, value in options.items()}) for L in (tl, torch))
@@ -282,7 +283,7 @@ def test_the_older_local_response_norm():
     assert_close(tl.nn.CrossMapLRN2d(3, 0.1)(x), tl.nn.LocalResponseNorm(3, 0.1)(x))
 
 
-@pytest.mark.parametrize("name, x, options", [
+@each("name, x, options", [
     ("FractionalMaxPool2d", IMAGE, {"kernel_size": 3, "output_size": (4, 1)}),
     ("FractionalMaxPool2d", IMAGE, {"kernel_size": (2, 1), "output_ratio": 0.6}),
     ("FractionalMaxPool3d", VOLUME, {"kernel_size": 2, "output_ratio": (0.5, 0.7, 0.6)}),
@@ -297,7 +298,7 @@ def test_pools_of_drawn_windows(name, x, options):
 
 
 # those of PyTorch take anything, and look at it later
-@pytest.mark.parametrize("name", sorted({*tl.nn.modules.__all__} - {"RNN", "LSTM", "GRU"}))
+@each("name", sorted({*tl.nn.modules.__all__} - {"RNN", "LSTM", "GRU"}))
 def test_a_module_takes_the_same_arguments(name):
     """Names, order and defaults."""
     theirs = getattr(torch.nn, name)

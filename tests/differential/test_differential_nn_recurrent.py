@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -88,7 +89,7 @@ def with_states(name):
     return call
 
 
-@pytest.mark.parametrize("name, options", CASES, ids=repr)
+@each("name, options", CASES, ids=repr)
 def test_layers(name, options):
     x, alone = arrays(1, (5, 2, 3), (5, 3))
     assert_same_runs(*pair(name, 3, 4, **options), lambda lib, module, x: module(x), x)
@@ -98,7 +99,7 @@ def test_layers(name, options):
                      *states_of(name, options, ()))
 
 
-@pytest.mark.parametrize("name, options", CASES, ids=repr)
+@each("name, options", CASES, ids=repr)
 def test_layers_on_packed_sequences(name, options):
     first = options.get("batch_first", False)
     x, = arrays(2, (3, 5, 3) if first else (5, 3, 3))
@@ -112,7 +113,7 @@ def test_layers_on_packed_sequences(name, options):
     assert_same_runs(*pair(name, 3, 4, **options), call, x, *states_of(name, options, (3,)))
 
 
-@pytest.mark.parametrize("name, options", [
+@each("name, options", [
     ("LSTMCell", {}), ("GRUCell", {}), ("RNNCell", {}), ("RNNCell", {"nonlinearity": "relu"}),
     ("LSTMCell", {"bias": False}), ("GRUCell", {"bias": False})], ids=repr)
 def test_cells(name, options):
@@ -128,7 +129,7 @@ def test_cells(name, options):
     assert_same_runs(*pair(name, 3, 4, **options), call, alone, *(h[0] for h in states))
 
 
-@pytest.mark.parametrize("name", ["lstm", "gru", "rnn_tanh", "rnn_relu"])
+@each("name", ["lstm", "gru", "rnn_tanh", "rnn_relu"])
 def test_functions(name):
     width = {"lstm": 4, "gru": 3}.get(name, 1) * 2
     given = arrays(4, (4, 2, 3), (1, 2, 2), (1, 2, 2), (width, 3), (width, 2), (width,), (width,))
@@ -200,8 +201,8 @@ def test_packing_and_padding():
         assert_equal(grads, theirs)
 
 
-@pytest.mark.parametrize("options", [{}, {"batch_first": True}, {"padding_value": -2.0},
-                                     {"padding_side": "left", "batch_first": True}], ids=repr)
+@each("options", [{}, {"batch_first": True}, {"padding_value": -2.0},
+                  {"padding_side": "left", "batch_first": True}], ids=repr)
 def test_padding(options):
     given = arrays(9, (2, 3), (4, 3), (1, 3))
     found, grads = run(tl, lambda *xs: tl.nn.utils.rnn.pad_sequence(xs, **options), *given)
@@ -271,7 +272,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@each("what", REFUSED)
 def test_refused_as_by_pytorch(what):
     kinds = []
     for lib, _ in LIBRARIES:
@@ -298,7 +299,7 @@ def test_parameters_begin_within_bounds():
             assert all(0.09 < float(x) <= bound for x in weights)
 
 
-@pytest.mark.parametrize("name, options", [
+@each("name, options", [
     ("RNN", {"num_layers": 2, "bidirectional": True}), ("GRU", {"batch_first": True}),
     ("LSTM", {"num_layers": 2}), ("LSTM", {"proj_size": 2}), ("RNNCell", {}), ("GRUCell", {}),
     ("LSTMCell", {})])

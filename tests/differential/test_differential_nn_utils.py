@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.testing import assert_close
@@ -69,8 +70,8 @@ def with_gradients(L):
     return made
 
 
-@pytest.mark.parametrize("norm_type", [2.0, 1, 0.5, float("inf"), 3])
-@pytest.mark.parametrize("bound", [0.5, 1e6])
+@each("norm_type", [2.0, 1, 0.5, float("inf"), 3])
+@each("bound", [0.5, 1e6])
 def test_clip_grad_norm(norm_type, bound):
     norms, gradients = [], []
     for L in BOTH:
@@ -121,9 +122,9 @@ LAYERS = {
 }
 
 
-@pytest.mark.parametrize("layer", LAYERS)
-@pytest.mark.parametrize("dim", [0, 1, -1, None])
-@pytest.mark.parametrize("home", ["parametrizations", "utils"])
+@each("layer", LAYERS)
+@each("dim", [0, 1, -1, None])
+@each("home", ["parametrizations", "utils"])
 def test_weight_norm(layer, dim, home):
     make, x = LAYERS[layer]
     mine, theirs = pair(lambda L: place(L, home).weight_norm(make(L), dim=dim))
@@ -135,9 +136,9 @@ def place(L, home):
     return L.nn.utils if home == "utils" else L.nn.utils.parametrizations
 
 
-@pytest.mark.parametrize("layer", LAYERS)
-@pytest.mark.parametrize("options", [{}, {"n_power_iterations": 3, "eps": 1e-6}, {"dim": 1}])
-@pytest.mark.parametrize("home", ["parametrizations", "utils"])
+@each("layer", LAYERS)
+@each("options", [{}, {"n_power_iterations": 3, "eps": 1e-6}, {"dim": 1}])
+@each("home", ["parametrizations", "utils"])
 def test_spectral_norm(layer, options, home):
     make, x = LAYERS[layer]
     mine, theirs = pair(lambda L: place(L, home).spectral_norm(make(L), **options))
@@ -146,9 +147,9 @@ def test_spectral_norm(layer, options, home):
     assert_same_step(mine.eval(), theirs.eval(), x)
 
 
-@pytest.mark.parametrize("layer", ["Linear", "Linear wide", "square"])
-@pytest.mark.parametrize("orthogonal_map", [None, "matrix_exp", "cayley", "householder"])
-@pytest.mark.parametrize("use_trivialization", [True, False])
+@each("layer", ["Linear", "Linear wide", "square"])
+@each("orthogonal_map", [None, "matrix_exp", "cayley", "householder"])
+@each("use_trivialization", [True, False])
 def test_orthogonal(layer, orthogonal_map, use_trivialization):
     make, x = LAYERS[layer]
     householder = orthogonal_map == "householder" or (
@@ -187,7 +188,7 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize("order", [[0], [1], [3], [4], [1, 2, 3], [4, 1, 5, 2], [3, 0, 1, 6]])
+@each("order", [[0], [1], [3], [4], [1, 2, 3], [4, 1, 5, 2], [3, 0, 1, 6]])
 def test_masks(order):
     make, x = LAYERS["Conv2d"]
     mine, theirs = pair(make)
@@ -220,7 +221,7 @@ def test_masks_of_several_parameters():
     assert_same_step(mine, theirs, real(5, 4))
 
 
-@pytest.mark.parametrize("amount", [2, 0.5])
+@each("amount", [2, 0.5])
 def test_random_masks_take_out_as_many(amount):
     for L in BOTH:
         P, layer = L.nn.utils.prune, L.nn.Linear(4, 6)
@@ -233,7 +234,7 @@ def test_random_masks_take_out_as_many(amount):
 
 # ---- layers put together -----------------------------------------------------------------------
 
-@pytest.mark.parametrize("options", [{}, {"bias": False}])
+@each("options", [{}, {"bias": False}])
 def test_fusion(options):
     def nets(L):
         conv, linear = L.nn.Conv2d(2, 3, 3, **options), L.nn.Linear(4, 3, **options)
@@ -269,7 +270,7 @@ INITS = [
 ]
 
 
-@pytest.mark.parametrize("name, options", INITS)
+@each("name, options", INITS)
 def test_first_values_have_the_same_distribution(name, options):
     """By the quantiles of many."""
     found = []
@@ -284,7 +285,7 @@ def test_first_values_have_the_same_distribution(name, options):
     assert_close(found[0] / spread, found[1] / spread, atol=0.08, rtol=0.03)
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda L, x: L.nn.init.eye_(x(3, 5)), lambda L, x: L.nn.init.constant_(x(2, 3), 0.5),
     lambda L, x: L.nn.init.ones_(x(3)), lambda L, x: L.nn.init.zeros_(x(3)),
     lambda L, x: L.nn.init.dirac_(x(4, 2, 3)), lambda L, x: L.nn.init.dirac_(x(6, 2, 3, 3), 2),
@@ -295,7 +296,7 @@ def test_first_values_without_chance(call):
     assert_close(mine, theirs)
 
 
-@pytest.mark.parametrize("nonlinearity", [
+@each("nonlinearity", [
     "linear", "conv1d", "conv2d", "conv_transpose3d", "sigmoid", "tanh", "relu", "selu",
     "leaky_relu"])
 def test_gains(nonlinearity):
@@ -303,7 +304,7 @@ def test_gains(nonlinearity):
     assert mine == theirs
 
 
-@pytest.mark.parametrize("text", [
+@each("text", [
     "Linear(20, 30)", "Conv2d(4, 6, 3)", "ConvTranspose1d(4, 6, 3)", "Bilinear(20, 5, 6)",
     "Embedding(50, 20, padding_idx=3)", "EmbeddingBag(50, 20)"])
 def test_layers_begin_alike(text):

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cases import each
 from peer import tensor
 
 import tensorlib as tl
@@ -81,8 +82,8 @@ def assert_agree(params, others, name, dtype="float64"):
         assert_close(mine.detach().numpy(), theirs.detach().numpy(), **tolerance)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("name, options", CASES, ids=str)
+@each("dtype", ["float64", "float32"])
+@each("name, options", CASES, ids=str)
 def test_trajectories(name, options, dtype):
     found = []
     for L in BOTH:
@@ -129,8 +130,8 @@ def moved(state, L):
     return [moved(value, L) for value in state] if isinstance(state, list) else state
 
 
-@pytest.mark.parametrize("name, options", CASES, ids=str)
-@pytest.mark.parametrize("source, target", [(tl, torch), (torch, tl)], ids=["to", "from"])
+@each("name, options", CASES, ids=str)
+@each("source, target", [(tl, torch), (torch, tl)], ids=["to", "from"])
 def test_states_are_interchangeable(name, options, source, target):
     """Training goes on in the other library from where it was."""
     params, loss = problem(source, name)
@@ -207,8 +208,8 @@ def rates(optimizer, schedule, epochs=50):
     return np.array(found)
 
 
-@pytest.mark.parametrize("kind", ["SGD", "Adam"])
-@pytest.mark.parametrize(
+@each("kind", ["SGD", "Adam"])
+@each(
     "name, options", [(name, options) for name, each in RATES.items() for options in each])
 def test_rates_of_schedules(name, options, kind):
     found, states = [], []
@@ -255,7 +256,7 @@ def averaging_at_once(L, optimizer):
     return L.optim.swa_utils.SWALR(optimizer, 0.01, anneal_epochs=0, anneal_strategy="linear")
 
 
-@pytest.mark.parametrize(
+@each(
     "make", [one_after_another, all_at_once, nested, averaging, averaging_at_once])
 def test_rates_of_schedules_of_schedules(make):
     found, states = [], []
@@ -271,7 +272,7 @@ def test_rates_of_schedules_of_schedules(make):
     assert set(states[0]) == set(states[1])
 
 
-@pytest.mark.parametrize("options", [
+@each("options", [
     {"patience": 2, "cooldown": 3},
     {"mode": "max", "threshold_mode": "abs", "patience": 1, "min_lr": [0.01, 0.02], "factor": 0.3},
     {"mode": "max", "threshold": 0.1, "patience": 0}, {"threshold_mode": "abs", "eps": 0.01}])
@@ -290,7 +291,7 @@ def test_plateaus(options):
     assert set(states[0]) == set(states[1])
 
 
-@pytest.mark.parametrize("name", RATES)
+@each("name", RATES)
 def test_a_schedule_goes_on_from_the_others_state(name):
     options = RATES[name][-1]
     found = []
@@ -300,7 +301,7 @@ def test_a_schedule_goes_on_from_the_others_state(name):
                              for L, optimizer in zip((source, target), optimizers))
         rates(optimizers[0], schedule, 11)
         resumed.load_state_dict(schedule.state_dict())
-        for group, other in zip(*(each.param_groups for each in optimizers)):
+        for group, other in zip(*(x.param_groups for x in optimizers)):
             other.update({key: value for key, value in group.items() if key != "params"})
         found.append(rates(optimizers[1], resumed, 20))
     np.testing.assert_allclose(*found, rtol=1e-13, atol=1e-16)
@@ -308,7 +309,7 @@ def test_a_schedule_goes_on_from_the_others_state(name):
 
 # ---- averages ------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("options", [
+@each("options", [
     {}, {"avg_fn": ("get_ema_avg_fn", 0.9)}, {"avg_fn": ("get_swa_avg_fn",)},
     {"multi_avg_fn": ("get_ema_multi_avg_fn", 0.9), "use_buffers": True},
     {"multi_avg_fn": ("get_swa_multi_avg_fn",)}], ids=str)
@@ -352,7 +353,7 @@ def assert_both_refuse(call):
     assert issubclass(*errors) or issubclass(*errors[::-1]), errors
 
 
-@pytest.mark.parametrize("params", [
+@each("params", [
     lambda L: [], lambda L: L.ones(2), lambda L: [3], lambda L: [L.ones(2, requires_grad=True) * 2],
     lambda L: [{"params": {L.ones(2)}}], lambda L: [("a", L.ones(2)), L.ones(2)], lambda L: [{}],
     lambda L: 3, lambda L: None])
@@ -360,7 +361,7 @@ def test_parameters_that_are_refused(params):
     assert_both_refuse(lambda L: L.optim.Adam(params(L)))
 
 
-@pytest.mark.parametrize("name, options", [
+@each("name, options", [
     ("SGD", {"lr": -1}), ("SGD", {"nesterov": True}), ("Adam", {"betas": (1.0, 0.9)}),
     ("Adam", {"eps": -1.0}), ("RMSprop", {"alpha": -1}), ("Rprop", {"etas": (2, 3)}),
     ("Adadelta", {"rho": 2}), ("Adafactor", {"d": 0}), ("Muon", {"momentum": -1}),
@@ -461,7 +462,7 @@ def actor_critic(torch):
     return losses
 
 
-@pytest.mark.parametrize("script", [polynomial_fit, time_sequence, actor_critic])
+@each("script", [polynomial_fit, time_sequence, actor_critic])
 def test_scripts_reach_the_same_losses(script):
     mine, theirs = script(tl), script(torch)
     assert min(mine) < mine[0]

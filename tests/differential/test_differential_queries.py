@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -14,7 +15,7 @@ WINDOWS = {"hann_window": [()], "blackman_window": [()], "bartlett_window": [()]
            "hamming_window": [(), (0.6,), (0.5, 0.3)], "kaiser_window": [(), (0.0,), (5.5,)]}
 
 
-@pytest.mark.parametrize("name", WINDOWS)
+@each("name", WINDOWS)
 def test_windows(name):
     for length, periodic, dtype, given in itertools.product(
             (0, 1, 2, 3, 8, 33), (True, False), (None, "float64", "float16"), WINDOWS[name]):

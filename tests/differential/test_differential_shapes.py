@@ -6,6 +6,7 @@ fit. `peer.py` excuses what differs on purpose.
 
 import numpy as np
 import pytest
+from cases import each
 from peer import disagreement, excused, run
 
 import tensorlib as tl
@@ -161,14 +162,14 @@ def compared(call):
     return disagreement(run(on, tl), run(on, torch), "exact")
 
 
-@pytest.mark.parametrize("name", BY_INDEX)
+@each("name", BY_INDEX)
 def test_indices_of_every_kind(name):
     found = {kind: compared(lambda L, x, s, index=index: BY_INDEX[name](L, x, index(L)))
              for kind, index in INDICES.items() if not excused(name, kind)}
     assert not {kind: text for kind, text in found.items() if text}
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@each("name", OTHERS)
 def test_edges(name):
     found = {place: compared(call) for place, call in enumerate(OTHERS[name])}
     assert not {place: text for place, text in found.items() if text}

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import each
 from peer import disagreement, run
 
 import tensorlib as tl
@@ -34,7 +35,7 @@ def _no_warnings():
         yield
 
 
-@pytest.mark.parametrize("key", CALLS)
+@each("key", CALLS)
 def test_values_and_gradients(key):
     found = []
     for t in (tl, torch):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 from peer import disagreement, run, tensor
 
 import tensorlib as tl
@@ -46,7 +47,7 @@ def compared(name, dtype, *points, kind="product"):
     return disagreement(ours, theirs, kind)
 
 
-@pytest.mark.parametrize("name", UNARY + SPECIAL + WITHOUT_GRADIENTS)
+@each("name", UNARY + SPECIAL + WITHOUT_GRADIENTS)
 def test_functions_of_one_tensor(name):
     for dtype in DTYPES:
         points = [x for x in POINTS if x not in EXCUSED.get(name, ())]
@@ -55,7 +56,7 @@ def test_functions_of_one_tensor(name):
         assert (found := compared(name, dtype, points)) is None, (name, dtype, found)
 
 
-@pytest.mark.parametrize("name", POLYNOMIALS)
+@each("name", POLYNOMIALS)
 def test_polynomials(name):
     points = [x for x in POINTS if abs(x) < 3]
     for n in (-2, 0, 1, 2, 3, 7, 2.7):
@@ -72,7 +73,7 @@ def test_polynomials(name):
     assert tl.autograd.gradcheck(lambda x: function(tl, name)(x, tl.tensor([0, 1, 5])), x)
 
 
-@pytest.mark.parametrize("name", BINARY)
+@each("name", BINARY)
 def test_functions_of_two_tensors(name):
     points = [x for x in POINTS if abs(x) < 100 or x != x]
     grid = [list(map(float, x.ravel())) for x in np.meshgrid(points, points)]

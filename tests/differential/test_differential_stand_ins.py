@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -95,12 +96,12 @@ def shown(value):
     return tuple(value) if isinstance(value, tuple) else value
 
 
-@pytest.mark.parametrize("call", ANSWERS)
+@each("call", ANSWERS)
 def test_the_answers_are_the_same(call):
     assert shown(run(tl, call)) == shown(run(torch, call))
 
 
-@pytest.mark.parametrize("call", ERRORS)
+@each("call", ERRORS)
 def test_what_is_an_error_there_is_one_here(call):
     with pytest.raises((RuntimeError, AssertionError, TypeError, ValueError, BufferError,
                         NotImplementedError)) as theirs:
@@ -111,7 +112,7 @@ def test_what_is_an_error_there_is_one_here(call):
         run(tl, call)
 
 
-@pytest.mark.parametrize("call", WARNINGS)
+@each("call", WARNINGS)
 def test_what_warns_there_warns_here(call):
     for library in (torch, tl):
         with pytest.warns((UserWarning, FutureWarning)):
@@ -210,8 +211,8 @@ VIEWS = [lambda x: x, lambda x: x.t(), lambda x: x[:, ::2], lambda x: x[1], lamb
          lambda x: x[:0], lambda x: x[None], lambda x: x[0].expand(3, 4)]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("view", VIEWS)
+@each("dtype", DTYPES)
+@each("view", VIEWS)
 def test_memory_is_shared_both_ways(dtype, view):
     x = view(tl.arange(12).reshape(3, 4).to(getattr(tl, dtype)))
     theirs = torch.from_dlpack(x)
@@ -223,7 +224,7 @@ def test_memory_is_shared_both_ways(dtype, view):
         assert theirs.data_ptr() == ours.data_ptr() == x.data_ptr()
 
 
-@pytest.mark.parametrize("dtype", [d for d in DTYPES if d != "bfloat16"])
+@each("dtype", [d for d in DTYPES if d != "bfloat16"])
 def test_as_tensor_shares_memory_both_ways(dtype):
     x = tl.arange(6).to(getattr(tl, dtype))
     assert torch.as_tensor(x).data_ptr() == x.data_ptr()
@@ -232,7 +233,7 @@ def test_as_tensor_shares_memory_both_ways(dtype):
     assert tl.tensor(y).tolist() == y.tolist() and tl.tensor(y).data_ptr() != y.data_ptr()
 
 
-@pytest.mark.parametrize("copy", [None, True, False])
+@each("copy", [None, True, False])
 def test_copies_are_made_where_they_are_asked_for(copy):
     x, y = tl.ones(3), torch.ones(3)
     assert (torch.from_dlpack(x, copy=copy).data_ptr() != x.data_ptr()) is (copy is True)

@@ -50,7 +50,7 @@ def test_values_are_distributed_as_the_density_says(distribution):
     assert abs(below - (np.arange(N) + 0.5) / N).max() < 2 / np.sqrt(N)
 
 
-@pytest.mark.parametrize("distribution", NUMBERS, ids=lambda x: type(x).__name__)
+@each("distribution", NUMBERS, ids=lambda x: type(x).__name__)
 def test_numbers_come_up_as_often_as_their_chances_say(distribution):
     drawn = distribution.sample((N,)).numpy().astype(int)
     some = tl.arange(min(drawn.max() + 1, 60))

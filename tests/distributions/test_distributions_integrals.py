@@ -98,7 +98,7 @@ def test_moments_and_modes(p, breaks):
     assert len(near) and (p.log_prob(near) < p.log_prob(p.mode)).all()
 
 
-@pytest.mark.parametrize("p, breaks, mean, variance", HEAVY, ids=repr)
+@each("p, breaks, mean, variance", HEAVY, ids=repr)
 def test_moments_that_are_not_finite(p, breaks, mean, variance):
     found = [x.item() for x in (p.mean, p.variance, p.stddev)]
     assert found == pytest.approx([mean, variance, variance**0.5], nan_ok=True)
@@ -151,7 +151,7 @@ COUNTS = [
 ]
 
 
-@pytest.mark.parametrize("p, n", COUNTS, ids=repr)
+@each("p, n", COUNTS, ids=repr)
 def test_chances_of_whole_numbers(p, n):
     values = np.arange(n)
     log = p.log_prob(tl.tensor(values, dtype=tl.float64)).numpy()

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import distributions as d
@@ -73,13 +74,13 @@ def test_the_entropy_and_the_divergence_of_matrices_are_means():
     p = d.Wishart(5.0, scale_tril=random_factor(3))
     q = d.Wishart(7.0, scale_tril=random_factor(3))
     x = p.sample((N,))
-    for found, each in ((p.entropy(), -p.log_prob(x)),
+    for found, drawn in ((p.entropy(), -p.log_prob(x)),
                         (d.kl_divergence(p, q), p.log_prob(x) - q.log_prob(x))):
-        assert abs(found - each.mean()) < 5 * each.std() / N**0.5
+        assert abs(found - drawn.mean()) < 5 * drawn.std() / N**0.5
 
 
-@pytest.mark.parametrize("n", [2, 4])
-@pytest.mark.parametrize("concentration", [0.5, 1.0, 3.0])
+@each("n", [2, 4])
+@each("concentration", [0.5, 1.0, 3.0])
 def test_factors_of_correlations(n, concentration):
     p = d.LKJCholesky(n, wide(concentration))
     factors = p.sample((N,))

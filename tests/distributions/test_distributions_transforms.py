@@ -181,7 +181,7 @@ def test_which_transforms_are_equal():
         assert one == one and one != make()
 
 
-@pytest.mark.parametrize("transform, text", [
+@each("transform, text", [
     (d.ExpTransform(), "ExpTransform()"),
     (d.ExpTransform().inv, "_InverseTransform(ExpTransform())"),
     (d.ComposeTransform([d.ExpTransform(), d.TanhTransform()]),
@@ -194,7 +194,7 @@ def test_texts(transform, text):
 RESHAPE = d.ReshapeTransform((2,), (1, 2))
 
 
-@pytest.mark.parametrize("call, error, words", [
+@each("call, error, words", [
     (lambda: d.ExpTransform(cache_size=2), ValueError, "cache_size must be 0 or 1"),
     (lambda: d.ExpTransform(cache_size=-1), ValueError, "cache_size must be 0 or 1"),
     (lambda: d.ReshapeTransform((2,), (1, 3)), ValueError, "different numbers of elements"),
@@ -395,7 +395,7 @@ class Learnt(d.Transform, tl.nn.Module):
     __hash__ = tl.nn.Module.__hash__
 
 
-@pytest.mark.parametrize("cache_size", [0, 1])
+@each("cache_size", [0, 1])
 def test_a_transform_may_be_a_module(cache_size):
     transform = Learnt(cache_size)
     assert [name for name, _ in transform.named_parameters()] == ["shift"]

@@ -235,7 +235,7 @@ CHANCES = [d.Bernoulli, d.Geometric, d.Categorical, d.OneHotCategorical, d.Multi
            lambda **given: d.RelaxedOneHotCategorical(PAIR, **given)]
 
 
-@pytest.mark.parametrize("make", CHANCES)
+@each("make", CHANCES)
 def test_chances_are_given_in_one_way(make):
     make(probs=PAIR), make(logits=PAIR)
     for given in ({}, {"probs": PAIR, "logits": PAIR}):

@@ -5,7 +5,7 @@ import textwrap
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
+from cases import each
 from process import run_each
 
 ROOT = Path(__file__).parents[2]
@@ -46,13 +46,13 @@ def name_of(path):
 FOLDERS = sorted({path.parent for path in DOCUMENTS if session(path)})
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
+@each("folder", FOLDERS, ids=name_of)
 def test_the_examples_run(folder):
     run_each(RUN, [f"run({name_of(path)!r}, {session(path)!r})" for path in DOCUMENTS
                    if path.parent == folder and session(path)])
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+@each("path", DOCUMENTS, ids=name_of)
 def test_every_example_is_run(path):
     shown = path.read_text().count(">>> ")
     mentioned = path.read_text().count("`>>>`")
@@ -65,7 +65,7 @@ def anchors(path):
             for text in HEADING.findall(path.read_text())}
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+@each("path", DOCUMENTS, ids=name_of)
 def test_links_lead_to_files_and_headings(path):
     for link, heading in LINK.findall(path.read_text()):
         target = path.parent / link if link else path

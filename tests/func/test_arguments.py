@@ -289,7 +289,7 @@ TRANSFORMS = [
 ]
 
 
-@pytest.mark.parametrize("transform", TRANSFORMS)
+@each("transform", TRANSFORMS)
 def test_writing_to_a_captured_tensor_is_named_and_leaves_it_alone(transform):
     captured, empty = tl.zeros(3), tl.empty(0)
     writes = {

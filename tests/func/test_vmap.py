@@ -108,7 +108,7 @@ def test_every_operation_equals_a_loop(name):
                 assert_equals_loop(call, *given, in_dims=dims)
 
 
-@pytest.mark.parametrize("name", ["mul", "sum", "matmul", "softmax", "cat", "reshape", "max"])
+@each("name", ["mul", "sum", "matmul", "softmax", "cat", "reshape", "max"])
 def test_nested_twice(name):
     for call, batches in batched_samples(registry[name]):
         twice = [tl.stack([x, x * 2]) for x in batches]
@@ -120,7 +120,7 @@ KEYS = [0, -1, slice(1, None), None, ..., (..., 0), (0, ..., None), [1, 0], ([0,
         (0, slice(None), [1, 1])]
 
 
-@pytest.mark.parametrize("key", KEYS, ids=repr)
+@each("key", KEYS, ids=repr)
 def test_indexing(key):
     assert_equals_loop(lambda x: x[key], random(4, 2, 3, 2))
 
@@ -446,7 +446,7 @@ def test_methods_of_the_class_are_functions_of_two_examples(name):
     assert vmap(getattr(tl.Tensor, name))(X, Y).tolist() == wanted.tolist()
 
 
-@pytest.mark.parametrize("name", "__neg__ __abs__ neg sum exp clone detach t".split())
+@each("name", "__neg__ __abs__ neg sum exp clone detach t".split())
 def test_methods_of_the_class_are_functions_of_an_example(name):
     wanted = tl.stack([getattr(x, name)() for x in X])
     assert vmap(getattr(tl.Tensor, name))(X).tolist() == wanted.tolist()

@@ -53,7 +53,7 @@ def test_different_for_each_example(name):
     assert_close(vmap(draw, randomness="different")(X), out)
 
 
-@pytest.mark.parametrize("name", DRAWS)
+@each("name", DRAWS)
 def test_the_same_for_all_examples(name):
     out = vmap(DRAWS[name], randomness="same")(X)
     assert_close(out[0], out[1])
@@ -61,7 +61,7 @@ def test_the_same_for_all_examples(name):
     assert len(set(out[0].flatten().tolist())) > 1
 
 
-@pytest.mark.parametrize("name", DRAWS)
+@each("name", DRAWS)
 def test_an_error_by_default(name):
     with pytest.raises(RuntimeError, match="random operation while in randomness error mode"):
         vmap(DRAWS[name])(X)

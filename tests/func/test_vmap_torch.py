@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import func
@@ -158,7 +159,7 @@ def test_results(name):
         assert_close(x, y)
 
 
-@pytest.mark.parametrize("name", ERRORS)
+@each("name", ERRORS)
 def test_errors(name):
     with pytest.raises(Exception) as wanted:
         ERRORS[name](LIBRARIES[1])

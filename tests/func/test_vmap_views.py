@@ -62,7 +62,7 @@ SHAPES = {1: [(1,), (3,)], 2: [(1, 3), (3, 1), (3, 3), (1, 1)],
           3: [(1, 3, 3), (2, 3, 3), (2, 1, 3), (1, 1, 3), (2, 3, 1)]}
 
 
-@pytest.mark.parametrize("name", PRODUCTS)
+@each("name", PRODUCTS)
 def test_a_batch_of_products_takes_what_one_product_takes(name):
     """What is refused for one example is refused for a batch: nothing is broadcast that was not."""
     f = getattr(tl, name)

@@ -118,8 +118,8 @@ def test_scattering_along_a_dim(name, dims):
                            *[y[0] if d is None else y for y, d in zip(given, dims)], in_dims=dims)
 
 
-@pytest.mark.parametrize("value", [2.0, None])
-@pytest.mark.parametrize("dims", [(0, 0, 0), (None, 0, None), (0, None, None), (0, None, 0)])
+@each("value", [2.0, None])
+@each("dims", [(0, 0, 0), (None, 0, None), (0, None, None), (0, None, 0)])
 def test_index_fill(value, dims):
     def f(x, i, v):
         return x.index_fill(1, i, v if value is None else value)

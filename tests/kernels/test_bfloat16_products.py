@@ -5,6 +5,7 @@ and the sums of float32 before.
 """
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.nn import functional as F
@@ -22,7 +23,7 @@ def drawn(*shape):
     return tl.randint(-8, 9, shape, generator=tl.Generator().manual_seed(sum(shape))).bfloat16() / 4
 
 
-@pytest.mark.parametrize("k", [1, 2, 31, 32, 33, 65, 511, 513, 1100])
+@each("k", [1, 2, 31, 32, 33, 65, 511, 513, 1100])
 def test_any_size_is_the_exact_product_rounded(k):
     for m in EDGES:
         for n in EDGES:

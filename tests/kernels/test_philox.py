@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,7 +62,7 @@ def test_bits_equal_the_reference(seed, offset):
         assert int(value) == words[first] << 32 | words[first + 2]
 
 
-@pytest.mark.parametrize("kind, dtype", [key for key in ADDRESSES if key[0] != "integers"])
+@each("kind, dtype", [key for key in ADDRESSES if key[0] != "integers"])
 def test_an_element_does_not_depend_on_the_part_that_is_filled(kind, dtype):
     whole = fill(kind, dtype, 1000, seed=5, offset=9)
     for begin, end in [(0, 1), (63, 65), (100, 100), (31, 700), (128, 1000)]:
@@ -88,7 +89,7 @@ def test_seeds_and_offsets_give_other_numbers():
     assert len(set(np.concatenate(draws).tolist())) == 450
 
 
-@pytest.mark.parametrize("low, span", [(0, 10), (-5, 11), (7, 1), (-(2**63), 2**63), (-3, 2**63)])
+@each("low, span", [(0, 10), (-5, 11), (7, 1), (-(2**63), 2**63), (-3, 2**63)])
 def test_integers_lie_in_their_range(low, span):
     y = integers(20_000, low, span)
     assert y.min() >= low and all(int(v) - low < span for v in (y.min(), y.max()))

@@ -72,8 +72,8 @@ def test_what_shows_dlpack_alone_becomes_a_tensor():
     assert tl.tensor(OnlyDLPack(array)).data_ptr() != array.ctypes.data
 
 
-@pytest.mark.parametrize("refused", [{}, {"max_version": 1}, {"max_version": 1, "copy": 1}])
-@pytest.mark.parametrize("copy", [None, True, False])
+@each("refused", [{}, {"max_version": 1}, {"max_version": 1, "copy": 1}])
+@each("copy", [None, True, False])
 def test_producers_of_any_age_are_understood(refused, copy):
     producer = OnlyDLPack(array := np.arange(3.0), **refused)
     x = tl.from_dlpack(producer, copy=copy)
@@ -348,7 +348,7 @@ def test_the_flag_of_read_only_memory_is_heeded():
     assert lent.memory.tolist() == list(range(8))
 
 
-@pytest.mark.parametrize("name", [None, b"", b"dltensor_of_another", b"used_dltensor", b"\xff"])
+@each("name", [None, b"", b"dltensor_of_another", b"used_dltensor", b"\xff"])
 def test_capsules_of_others_are_refused(name):
     lent = Foreign(False)
     with pytest.raises(BufferError, match="capsule"):

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from process import run_python
@@ -157,7 +158,7 @@ METHODS = ["L-BFGS-B", "BFGS", "CG", "Newton-CG", "trust-ncg", "trust-krylov", "
            "dogleg", "SLSQP", "TNC", "trust-constr", "Nelder-Mead", "Powell"]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@each("method", METHODS)
 @pytest.mark.filterwarnings("ignore")
 def test_a_minimiser_of_scipys_finds_the_minimum(method):
     pytest.importorskip("scipy")

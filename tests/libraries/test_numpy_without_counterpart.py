@@ -139,7 +139,7 @@ def test_tensors_and_arrays_say_that_they_share_memory():
     assert not np.shares_memory(x, V)
 
 
-@pytest.mark.parametrize("make", [plain, leaf])
+@each("make", [plain, leaf])
 def test_tensors_are_written_to_files(make):
     for write, read in (
             (lambda file, x: np.save(file, x), lambda file: np.load(file)),
@@ -291,7 +291,7 @@ def test_every_function_that_takes_tensors_of_a_graph_is_meant_to():
             function(x)
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda x, out: np.cumsum(x, out=out), lambda x, out: np.cumprod(x, None, None, out),
     lambda x, out: np.cumsum(x.numpy(), out=out), lambda x, out: np.multiply.accumulate(x, out=out),
     lambda x, out: np.maximum.accumulate(x.numpy(), 0, None, out)])

@@ -190,8 +190,8 @@ def test_a_length_is_not_believed():
             call()
 
 
-@pytest.mark.parametrize("name", ["cat", "stack", "concat", "concatenate"])
-@pytest.mark.parametrize("rows", [2**31, 2**59])
+@each("name", ["cat", "stack", "concat", "concatenate"])
+@each("rows", [2**31, 2**59])
 def test_a_tensor_of_too_many_rows_is_no_sequence(name, rows):
     with pytest.raises(tl.OutOfMemoryError, match="tensors"):
         getattr(tl, name)(tl.ones(1).expand(rows))

@@ -1,6 +1,7 @@
 """Allocations fail, and sizes are beyond the machine: an error that says so, and all goes on."""
 
 import pytest
+from cases import each
 from process import run_forked
 
 import tensorlib as tl
@@ -17,7 +18,7 @@ def test_sizes_beyond_the_machine(run):
         run()
 
 
-@pytest.mark.parametrize("n", [2**31 - 1, 2**31, 10**6, 0, -1])
+@each("n", [2**31 - 1, 2**31, 10**6, 0, -1])
 def test_a_number_of_threads_that_no_machine_has(n):
     before = tl.get_num_threads()
     with pytest.raises(RuntimeError, match="set_num_threads"):

@@ -109,7 +109,7 @@ PLACES = [((4,), (10**6,), 0, (1,), 0), ((4,), (1,), 10**9, (1,), 0), ((4,), (1,
           ((4,), (2**62,), 0, (2**62,), 0)]
 
 
-@pytest.mark.parametrize("place", PLACES)
+@each("place", PLACES)
 def test_the_place_of_a_view_is_checked(place):
     for run in (lambda: ops.call("strided_part", tl.ones(4), place=place),
                 lambda: ops.call("view_scatter", tl.ones(4), tl.ones(4), place=place),

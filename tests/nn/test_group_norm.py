@@ -99,7 +99,7 @@ def test_equal_elements_of_half_types_lie_nowhere_from_their_mean(shape, dtype):
     assert not group_affine(beside(x), ones, zeros, 3, 1e-5).any()
 
 
-@pytest.mark.parametrize("arrange", [
+@each("arrange", [
     lambda x: x.transpose(1, 3).contiguous().transpose(1, 3),
     lambda x: tl.stack([x, x], -1)[..., 0],
     lambda x: tl.from_numpy(x.numpy()[:, ::-1].copy()[:, ::-1])])
@@ -113,8 +113,8 @@ def test_layouts_give_the_same_bits(arrange):
         assert all(map(same_bits, found, wanted))
 
 
-@pytest.mark.parametrize("arrange", [lambda x: x, beside])
-@pytest.mark.parametrize("shape, groups", [((8, 16, 32, 32), 4), ((4096, 24), 6)])
+@each("arrange", [lambda x: x, beside])
+@each("shape, groups", [((8, 16, 32, 32), 4), ((4096, 24), 6)])
 def test_threads_give_the_same_bits(shape, groups, arrange):
     *xs, g = inputs(shape)
     xs[0] = arrange(xs[0].detach()).requires_grad_()
@@ -130,7 +130,7 @@ def test_threads_give_the_same_bits(shape, groups, arrange):
     assert all(all(map(same_bits, found[0], other)) for other in found[1:])
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+@each("bad", [float("nan"), float("inf")])
 def test_what_is_not_finite_stays_in_its_group(bad):
     x, w, b, _ = (t.detach() for t in inputs((2, 4, 3)))
     x[1, 2, 0] = bad
@@ -139,7 +139,7 @@ def test_what_is_not_finite_stays_in_its_group(bad):
     assert F.batch_norm(x, w, b + 2, w, b).isfinite().sum() == x.numel() - 1
 
 
-@pytest.mark.parametrize("shape", [(0, 4, 3), (2, 4, 0), (2, 0, 3)])
+@each("shape", [(0, 4, 3), (2, 4, 0), (2, 0, 3)])
 def test_nothing_gives_gradients_of_zero(shape):
     *xs, g = inputs(shape)
     groups = 2 if shape[1] else 1
@@ -150,13 +150,13 @@ def test_nothing_gives_gradients_of_zero(shape):
         assert all(not t.abs().sum() for t in grads)
 
 
-@pytest.mark.parametrize("dtype", [tl.bfloat16, tl.float16])
-@pytest.mark.parametrize("shape", [(3, 6), (2, 4, 1, 1), (5, 3, 7), (3, 1, 5), (4, 8, 6, 5),
-                                   (2, 2, 300, 240), (0, 3, 2), (1, 2, 9)])
-@pytest.mark.parametrize("arrange", [
+@each("dtype", [tl.bfloat16, tl.float16])
+@each("shape", [(3, 6), (2, 4, 1, 1), (5, 3, 7), (3, 1, 5), (4, 8, 6, 5),
+                (2, 2, 300, 240), (0, 3, 2), (1, 2, 9)])
+@each("arrange", [
     lambda x: x, lambda x: x.mT.contiguous().mT, lambda x: x.flip(0),
     lambda x: x.contiguous(memory_format=tl.channels_last) if x.ndim == 4 else x.contiguous()])
-@pytest.mark.parametrize("bad", [None, float("nan"), float("inf")])
+@each("bad", [None, float("nan"), float("inf")])
 def test_half_types_are_float32_rounded_once(dtype, shape, arrange, bad):
     x, w, b, g = (y.detach() for y in inputs(shape, dtype))
     if bad is not None and x.numel():
@@ -191,7 +191,7 @@ def test_gradients_are_differentiated():
     assert tl.testing.gradgradcheck(lambda *xs: channel_norm(*xs, 0.1), xs)
 
 
-@pytest.mark.parametrize("call, message", [
+@each("call, message", [
     (lambda x: group_affine(x, tl.ones(3), tl.ones(3), 2, 0.1), "does not fit"),
     (lambda x: group_affine(x, tl.ones(4), tl.ones(3), 2, 0.1), "shapes differ"),
     (lambda x: group_affine(x, tl.ones(4), tl.ones(4), 3, 0.1), "3 groups of 4 channels"),

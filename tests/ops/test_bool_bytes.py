@@ -3,6 +3,7 @@ true, to every operation."""
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.testing.catalogue import call, dtypes_taken, in_dtype, outputs, samples
@@ -47,7 +48,7 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@each("way", WAYS)
 def test_bytes_that_become_bools(way):
     x = WAYS[way]()
     assert x.dtype is tl.bool
@@ -61,8 +62,8 @@ def test_bytes_that_become_bools(way):
     assert x.repeat(5000).sum().item() == 25000 and "2" not in repr(x)
 
 
-@pytest.mark.parametrize("run", [lambda f: f, tl.compile])
-@pytest.mark.parametrize("dtype", [tl.float32, tl.float64, tl.int64, tl.uint8])
+@each("run", [lambda f: f, tl.compile])
+@each("dtype", [tl.float32, tl.float64, tl.int64, tl.uint8])
 def test_a_condition_of_uint8_holds_where_it_is_not_0(run, dtype):
     condition, x = tl.tensor([2, 0, 255, 0], dtype=tl.uint8), tl.arange(4, dtype=dtype)
     if dtype.is_floating_point:

@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,8 +35,8 @@ def test_a_clamped_value_moves_with_what_it_equals():
         assert grads == [part.astype(float).tolist() for part in wanted]
 
 
-@pytest.mark.parametrize("bound", [-1.0, 0.0, 1.0])
-@pytest.mark.parametrize("keywords", [["min"], ["max"], ["min", "max"]])
+@each("bound", [-1.0, 0.0, 1.0])
+@each("keywords", [["min"], ["max"], ["min", "max"]])
 def test_a_value_at_a_bound_that_is_a_number_moves(bound, keywords):
     """The bound itself and its neighbours in the dtype, on either side."""
     x = np.array([np.nextafter(bound, -9), bound, np.nextafter(bound, 9)])
@@ -54,17 +55,17 @@ def test_a_value_at_a_bound_that_is_a_number_moves(bound, keywords):
 def test_gradients_at_ties(name, other):
     """Ties are shared by `maximum` and `amax`, and belong to the clamped value."""
     x, y = np.array(list(itertools.product(POINTS, repeat=2))).T
-    for sign, each in ((1, name), (-1, other)):
-        if each is None:
+    for sign, function in ((1, name), (-1, other)):
+        if function is None:
             continue
         if name in ("relu", "abs"):
-            _, (g,) = gradients(getattr(tl, each), x)
-            assert g == ((x > 0) if each == "relu" else np.sign(x)).astype(float).tolist()
+            _, (g,) = gradients(getattr(tl, function), x)
+            assert g == ((x > 0) if function == "relu" else np.sign(x)).astype(float).tolist()
             continue
         if name == "amax":
-            _, (a, b) = gradients(lambda p, q: getattr(tl.stack([p, q]), each)(0), x, y)
+            _, (a, b) = gradients(lambda p, q: getattr(tl.stack([p, q]), function)(0), x, y)
         else:
-            _, (a, b) = gradients(getattr(tl, each), x, y)
+            _, (a, b) = gradients(getattr(tl, function), x, y)
         first = (sign * x > sign * y) + (x == y) * (1.0 if "clamp" in name else 0.5)
         assert a == first.tolist() and b == (1 - first).tolist()
 
@@ -99,7 +100,7 @@ MANY_DIMS = {
 }
 
 
-@pytest.mark.parametrize("name", MANY_DIMS)
+@each("name", MANY_DIMS)
 def test_no_tensor_has_more_dims_than_there_may_be(name):
     x, i = tl.ones([1] * MOST), tl.zeros([1] * MOST, dtype=tl.int64)
     with pytest.raises((RuntimeError, IndexError), match="at most 64 dims"):
@@ -129,8 +130,8 @@ def half_bits(x):
     return (x.to(tl.float32).numpy().view(np.uint32) >> 16).astype(np.uint16)
 
 
-@pytest.mark.parametrize("source", ["float32", "float64"])
-@pytest.mark.parametrize("n", [1, 7, 16, 33])
+@each("source", ["float32", "float64"])
+@each("n", [1, 7, 16, 33])
 def test_a_nan_of_any_bits_stays_one(source, n):
     """In vectors and in what is left beside them; never infinity, which drops low bits only."""
     word, fraction = (np.uint32, 23) if source == "float32" else (np.uint64, 52)
@@ -150,8 +151,8 @@ def test_a_nan_of_any_bits_stays_one(source, n):
                     width - 1, word)).tolist()
 
 
-@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16])
-@pytest.mark.parametrize("name", ["mul", "add", "sub", "div"])
+@each("dtype", [tl.float16, tl.bfloat16])
+@each("name", ["mul", "add", "sub", "div"])
 def test_arithmetic_of_subnormal_halves_rounds_once(dtype, name):
     """In float32, whose products of halves are exact, then to the nearest half, ties to even."""
     rng = np.random.default_rng(5)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 from catalogue import named
 
 import tensorlib as tl
@@ -132,7 +133,7 @@ def everything():
             tl.get_rng_state().tolist(), tl.get_num_threads())
 
 
-@pytest.mark.parametrize("name", ["tanh", "where", "cat", "softmax", "put_index", "logsumexp"])
+@each("name", ["tanh", "where", "cat", "softmax", "put_index", "logsumexp"])
 def test_it_leaves_the_library_as_it_was(name):
     before = everything()
     declared = registry[name].testing

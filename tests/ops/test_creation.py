@@ -47,7 +47,7 @@ def test_constants_of_every_dtype(name, sizes):
     assert tuple(empty(sizes, dtype=dtype).shape) == sizes
 
 
-@pytest.mark.parametrize("make", [zeros, ones, empty])
+@each("make", [zeros, ones, empty])
 def test_sizes_may_be_given_in_every_form(make):
     for x in [make(2, 3), make((2, 3)), make([2, 3]), make(size=(2, 3)), make(tensor(2), 3),
               make(np.int64(2), 3), make(zeros(2, 3).shape)]:
@@ -55,8 +55,8 @@ def test_sizes_may_be_given_in_every_form(make):
     assert make([]).shape == make(()).shape == ()
 
 
-@pytest.mark.parametrize("value, name", [(3, "int64"), (2.5, "float32"), (True, "bool"),
-                                         (np.float64(2), "float32"), (np.int8(2), "int64")])
+@each("value, name", [(3, "int64"), (2.5, "float32"), (True, "bool"),
+                      (np.float64(2), "float32"), (np.int8(2), "int64")])
 def test_full_takes_the_dtype_of_its_value(value, name):
     assert full((2,), value).dtype is BY_NAME[name]
     assert full((2,), value).tolist() == [value, value]
@@ -188,7 +188,7 @@ def test_new_methods_keep_the_dtype():
 
 # ---- evenly spaced -------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("args", [
+@each("args", [
     (5,), (1, 4), (5, 0, -2), (0, 1, 0.1), (0, 1, 0.3), (2.5,), (1.5, -1, -0.5), (0, 0), (-3, 3, 2),
     (0, 0.7, 0.1), (1, 1.3, 0.1), (2**63 - 3, 2**63 - 1), (-2**63, -2**63 + 2), (True,),
     (0, 1_000_000, 3), (0.0, 100_000),
@@ -212,7 +212,7 @@ def test_arange_forms_and_dtypes():
     assert arange(3.0, requires_grad=True).requires_grad
 
 
-@pytest.mark.parametrize("call, error", [
+@each("call, error", [
     (lambda: arange(), TypeError),
     (lambda: arange("a"), TypeError),
     (lambda: arange(1, 2, 3, 4), TypeError),
@@ -234,8 +234,8 @@ def test_bad_ranges_are_refused(call, error):
         call()
 
 
-@pytest.mark.parametrize("args", [(0, 1, 5), (0, 1, 0), (3, 1, 1), (-2.5, 7.5, 101), (0, -10, 4),
-                                  (5, 5, 3), (0, 1, 200_000)])
+@each("args", [(0, 1, 5), (0, 1, 0), (3, 1, 1), (-2.5, 7.5, 101), (0, -10, 4),
+               (5, 5, 3), (0, 1, 200_000)])
 def test_linspace_and_logspace(args):
     wanted = np.linspace(*args)
     assert np.allclose(linspace(*args).numpy(), wanted, atol=1e-6)
@@ -243,9 +243,9 @@ def test_linspace_and_logspace(args):
     assert np.allclose(logspace(*args, base=2.0).numpy(), 2.0**wanted, rtol=1e-6)
 
 
-@pytest.mark.parametrize("args", [(0, 3j, 5), (1j, 2 + 3j, 4), (2 - 1j, 0.5, 1), (0, 1j, 0),
-                                  (1 - 2j, -3 + 1j, 50_000)])
-@pytest.mark.parametrize("name, digits", [("complex64", 1e-6), ("complex128", 1e-14)])
+@each("args", [(0, 3j, 5), (1j, 2 + 3j, 4), (2 - 1j, 0.5, 1), (0, 1j, 0),
+               (1 - 2j, -3 + 1j, 50_000)])
+@each("name, digits", [("complex64", 1e-6), ("complex128", 1e-14)])
 def test_numbers_between_complex_bounds(args, name, digits):
     wanted = np.linspace(*args)
     for found, numbers in ((linspace(*args, dtype=BY_NAME[name]), wanted),
@@ -265,7 +265,7 @@ def test_linspace_ends_exactly_and_is_symmetric():
     assert logspace(0, 3, 4, base=2, dtype=int).tolist() == [1, 2, 4, 8]
 
 
-@pytest.mark.parametrize("made, wanted", [
+@each("made, wanted", [
     (lambda kind: linspace(0.9, 5.5, 4, dtype=kind), [0, 1, 3, 5]),
     (lambda kind: linspace(4.3, -3, 8, dtype=kind), [4, 3, 2, 1, 0, -1, -2, -3]),
     (lambda kind: linspace(0.9, 5.5, 4, out=empty(0, dtype=kind)), [0, 1, 3, 5]),
@@ -280,7 +280,7 @@ def test_bounds_of_integers_are_cut_first(made, wanted):
 
 # ---- matrices ------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("n, m", [(3, None), (2, 4), (4, 2), (0, 3), (3, 0), (1, 1)])
+@each("n, m", [(3, None), (2, 4), (4, 2), (0, 3), (3, 0), (1, 1)])
 def test_eye(n, m):
     for name in NAMES:
         x = eye(n, m, dtype=BY_NAME[name])
@@ -338,7 +338,7 @@ def test_copy_casts():
             assert x.dtype is BY_NAME[target] and x.tolist() == [1, 1]
 
 
-@pytest.mark.parametrize("call, error", [
+@each("call, error", [
     (lambda: zeros(2).copy_(tensor([1, 2, 3])), RuntimeError),
     (lambda: zeros(2).copy_(tensor([[1, 2]])), RuntimeError),
     (lambda: zeros(2).copy_("a"), TypeError),

@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -11,7 +12,7 @@ STRIDES = [((2, 3), (1, 2)), ((2, 3), (3, 1)), ((4,), (0,)), ((), ()), ((0, 3), 
            ((2, 1, 2), (5, 9, 2)), ((3, 3), (1, 1))]
 
 
-@pytest.mark.parametrize("size, stride", STRIDES)
+@each("size, stride", STRIDES)
 def test_strides_are_those_that_were_asked_for(size, stride):
     x = tl.empty_strided(size, stride, dtype=tl.int16)
     assert x.shape == size and x.stride() == stride and x.dtype is tl.int16 and x._base is None
@@ -31,7 +32,7 @@ def test_dims_lie_in_the_order_that_was_asked_for(order):
     assert tl.empty_permuted((), ()).shape == ()
 
 
-@pytest.mark.parametrize("shape", [(2, 2), (6,), (0, 4), (), (2, 3), (4, 5)])
+@each("shape", [(2, 2), (6,), (0, 4), (), (2, 3), (4, 5)])
 def test_resize_keeps_the_memory_in_its_order(shape):
     whole = tl.arange(8)
     x = whole[2:].view(2, 3).t()

@@ -41,14 +41,14 @@ def test_positions_are_no_bools_bytes_or_reals(name, dtype):
         vmap(lambda i: CALLS[name](tl.ones(3), i))(tl.ones(2, 3, dtype=dtype))
 
 
-@pytest.mark.parametrize("name", CALLS)
+@each("name", CALLS)
 def test_narrow_integers_are_positions(name):
     wide = CALLS[name](X[0], tl.tensor([2, 0, -1]))
     for dtype in (tl.int8, tl.int16, tl.int32):
         assert_close(CALLS[name](X[0], tl.tensor([2, 0, -1], dtype=dtype)), wide)
 
 
-@pytest.mark.parametrize("name", CALLS)
+@each("name", CALLS)
 def test_a_position_out_of_range_is_refused(name):
     for place in (4, -5):
         with pytest.raises(IndexError, match=f"{name}: index {place} is out of bounds for dim"):

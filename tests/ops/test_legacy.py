@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -12,8 +13,8 @@ def test_the_gradient_of_fill_is_that_of_the_value():
     assert x.grad.tolist() == [[0.0] * 3] * 2 and v.grad.item() == 6.0
 
 
-@pytest.mark.parametrize("shape", [(3, 4), (7, 3), (8, 3), (2, 2, 2), (1, 1, 1), (0, 3), (3, 0)])
-@pytest.mark.parametrize("wrap", [False, True])
+@each("shape", [(3, 4), (7, 3), (8, 3), (2, 2, 2), (1, 1, 1), (0, 3), (3, 0)])
+@each("wrap", [False, True])
 def test_fill_diagonal(shape, wrap):
     expected = np.zeros(shape)
     if expected.size:

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from cases import each
 import tensorlib as tl
 
 FLOATS = [tl.float16, tl.bfloat16, tl.float32, tl.float64]
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("as_tensor", [False, True])
+@each("dtype", FLOATS)
+@each("as_tensor", [False, True])
 def test_the_ends_are_exact(dtype, as_tensor):
     start = tl.tensor([1e4, 1.0, -3e4, 0.1], dtype=dtype)
     end = tl.tensor([1.0, 1e4, 1e-3, 3e4], dtype=dtype)
@@ -42,8 +43,8 @@ def test_complex_numbers_go_from_the_nearer_end(dtype):
     assert np.abs(found - expected).max() < 40 * np.finfo(dtype).eps
 
 
-@pytest.mark.parametrize("dtype", [tl.float32, tl.float64])
-@pytest.mark.parametrize("weight", [0.0, 0.25, 0.5, 1.0, 3.0])
+@each("dtype", [tl.float32, tl.float64])
+@each("weight", [0.0, 0.25, 0.5, 1.0, 3.0])
 def test_derivatives(dtype, weight):
     start, end, w = (tl.tensor([v], dtype=dtype, requires_grad=True) for v in (1e8, 1.0, weight))
     tl.lerp(start, end, w).backward()

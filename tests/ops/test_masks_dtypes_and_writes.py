@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.func import vmap
@@ -86,7 +87,7 @@ def test_products_and_a_sum_round_once_with_alpha(beta):
         assert found.equal((other * beta).add(product, alpha=0.7))
 
 
-@pytest.mark.parametrize("p", [-1, 0.5, 1, 1.5, 2, 3, float("inf")])
+@each("p", [-1, 0.5, 1, 1.5, 2, 3, float("inf")])
 def test_the_gradient_of_a_norm_is_finite_at_its_corners(p):
     for values in ([0.0, 0.0, 3.0], [0.0, 0.0, 0.0]):
         x = tl.tensor(values, requires_grad=True)

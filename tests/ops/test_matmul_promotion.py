@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -16,7 +17,7 @@ PRODUCTS = {
 }
 
 
-@pytest.mark.parametrize("name", PRODUCTS)
+@each("name", PRODUCTS)
 def test_the_wider_dtype_wins(name):
     found, wide = PRODUCTS[name](WIDE, NARROW), PRODUCTS[name](WIDE, NARROW.double())
     assert found.dtype is tl.float64 and found.tolist() == wide.tolist()

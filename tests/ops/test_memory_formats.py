@@ -105,7 +105,7 @@ TURNED = {
 }
 
 
-@pytest.mark.parametrize("name", TURNED)
+@each("name", TURNED)
 def test_results_of_turned_tensors_are_row_major_where_those_of_pytorch_are(name):
     rows = np.random.default_rng(0).normal(size=(2, 4, 5)).astype("f4")
     ours = TURNED[name](tl, tl.from_numpy(rows).mT)

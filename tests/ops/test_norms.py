@@ -60,7 +60,7 @@ def test_at_zero_all_derivatives_are_zero():
         1].tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("dim, keepdim", [(None, False), (0, True), ((0, 2), False), (-1, False)])
+@each("dim, keepdim", [(None, False), (0, True), ((0, 2), False), (-1, False)])
 def test_derivatives(dim, keepdim):
     x = tl.tensor(np.random.default_rng(0).uniform(0.5, 2, (2, 3, 2)), requires_grad=True)
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.testing import assert_close
@@ -23,8 +24,8 @@ def test_blocks_of_nothing_are_an_empty_row():
     assert tl.block_diag().shape == (1, 0)
 
 
-@pytest.mark.parametrize("columns", [31, 32, 65])
-@pytest.mark.parametrize("rows", [(2, 3), (3,), (2, 1), (0, 3), (), (2, 2, 3)])
+@each("columns", [31, 32, 65])
+@each("rows", [(2, 3), (3,), (2, 1), (0, 3), (), (2, 2, 3)])
 def test_products_of_long_rows(rows, columns):
     for shape in ((2, columns), (columns,), (0, columns)):
         a, b = RNG.normal(size=rows), RNG.normal(size=shape)
@@ -89,8 +90,8 @@ def test_a_number_to_the_power_of_a_tensor():
 
 # ---- sums over parts -----------------------------------------------------------------------------
 
-@pytest.mark.parametrize("dim", [0, 1, -1])
-@pytest.mark.parametrize("keepdim", [False, True])
+@each("dim", [0, 1, -1])
+@each("keepdim", [False, True])
 def test_gradients_of_products_with_zeros(dim, keepdim):
     x = tl.tensor([[2.0, 0.0, 3.0], [0.0, 0.0, 4.0]], requires_grad=True)
     tl.prod(x, dim, keepdim).sum().backward()
@@ -103,8 +104,8 @@ WEIGHTS = [{}, {"fweights": [2, 1, 0, 3]}, {"aweights": [0.5, 1.5, 2.0, 1.0]},
            {"fweights": [2, 1, 1, 3], "aweights": [0.5, 1.5, 2.0, 1.0]}]
 
 
-@pytest.mark.parametrize("weights", WEIGHTS, ids=lambda weights: "-".join(weights) or "none")
-@pytest.mark.parametrize("correction", [0, 1, 2])
+@each("weights", WEIGHTS, ids=lambda weights: "-".join(weights) or "none")
+@each("correction", [0, 1, 2])
 def test_covariance_with_weights(weights, correction):
     x = RNG.normal(size=(3, 4))
     found = tl.cov(tl.tensor(x), correction=correction,
@@ -145,7 +146,7 @@ def test_a_histogram_of_nothing_goes_from_zero_to_one():
     assert (found.hist.tolist(), found.bin_edges.tolist()) == ([0.0] * 4, [0, 0.25, 0.5, 0.75, 1])
 
 
-@pytest.mark.parametrize("n", [1, 2, 63, 64, 65, 66, 131])
+@each("n", [1, 2, 63, 64, 65, 66, 131])
 def test_medians_of_few_and_of_many(n):
     x = RNG.permutation(n).astype(np.float64)
     assert tl.median(tl.tensor(x)).item() == (n - 1) // 2

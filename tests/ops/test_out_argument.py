@@ -3,6 +3,7 @@
 import warnings
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.nn import functional as F
@@ -29,7 +30,7 @@ CALLS = {
     "normalize": lambda **k: F.normalize(X, dim=0, **k)}
 
 
-@pytest.mark.parametrize("key", CALLS)
+@each("key", CALLS)
 def test_the_result_is_in_out(key):
     call, wanted = CALLS[key], CALLS[key]()
     for out in (tl.empty(0), tl.empty(wanted.shape)):

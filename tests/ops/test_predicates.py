@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
 inf, nan = tl.inf, tl.nan
 
 
-@pytest.mark.parametrize("equal_nan", [False, True])
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int8"])
+@each("equal_nan", [False, True])
+@each("dtype", ["float64", "float32", "int64", "int8"])
 def test_isclose_is_numpys(dtype, equal_nan):
     values = [0, 1, -1, 100] + [inf, -inf, nan, 1 + 1e-6, 1e-9] * (dtype[0] == "f")
     grid = np.array(values, dtype=dtype)

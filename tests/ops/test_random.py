@@ -81,7 +81,7 @@ def test_randint_is_uniform(low, high):
         assert abs(chi_square(np.bincount(places, minlength=bins), N / bins)) < 4
 
 
-@pytest.mark.parametrize("p", [0.0, 0.1, 0.5, 0.999, 1.0])
+@each("p", [0.0, 0.1, 0.5, 0.999, 1.0])
 def test_bernoulli_has_its_probability(p):
     allowed = 4 * math.sqrt(p * (1 - p) / N)
     for x in [tl.empty(N).bernoulli_(p), tl.bernoulli(tl.full((N,), p)),
@@ -103,7 +103,7 @@ def test_bernoulli_takes_a_probability_for_each_element():
         assert tl.bernoulli(p, out=out) is out and out.tolist() == p.tolist()
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 7, 1000, 100_000])
+@each("n", [0, 1, 2, 7, 1000, 100_000])
 def test_randperm_is_a_permutation(n):
     x = tl.randperm(n)
     assert x.dtype is tl.int64 and sorted(x.tolist()) == list(range(n))
@@ -128,8 +128,8 @@ def test_uniform_and_normal_in_place():
     assert tl.empty(3).uniform_(2, 2).tolist() == [2, 2, 2]
 
 
-@pytest.mark.parametrize("name", FLOATS)
-@pytest.mark.parametrize("low, high", [(1, 1 + 2**-5), (-1e-3, 0), (-2, -1), (0, 2**-10)])
+@each("name", FLOATS)
+@each("low, high", [(1, 1 + 2**-5), (-1e-3, 0), (-2, -1), (0, 2**-10)])
 def test_uniform_never_reaches_its_upper_bound(name, low, high):
     drawn = values(tl.empty(N, dtype=BY_NAME[name]).uniform_(low, high))
     assert drawn.max() < high and drawn.min() >= values(tl.tensor(low, dtype=BY_NAME[name]))

@@ -48,7 +48,7 @@ def test_a_dim_is_no_bool():
         x.amax(dtype=tl.float32)
 
 
-@pytest.mark.parametrize("args, keywords, correction, dims", [
+@each("args, keywords, correction, dims", [
     ((), {}, 1, None), ((False,), {}, 0, None), ((), {"unbiased": False}, 0, None),
     ((0, False), {}, 0, 0), ((0,), {"correction": 0.5}, 0.5, 0),
     (((0, 1), True, True), {}, 1, None),
@@ -105,7 +105,7 @@ def test_half_types_are_computed_in_float32():
     assert x.grad.dtype == tl.float16
 
 
-@pytest.mark.parametrize("name", ["mean", "var", "std"])
+@each("name", ["mean", "var", "std"])
 def test_integers_have_no_mean(name):
     with pytest.raises(RuntimeError, match=f"{name}: takes floating-point dtypes, got tensorlib"):
         getattr(tl.tensor([1, 2]), name)()
@@ -137,8 +137,8 @@ def test_nan_is_the_largest_and_the_smallest():
     assert x.max(1).indices.tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "float16", "complex64"])
-@pytest.mark.parametrize("shape", [(3, 70, 65), (4, 33, 3), (2, 5, 300)])
+@each("dtype", ["float32", "float64", "int64", "uint8", "float16", "complex64"])
+@each("shape", [(3, 70, 65), (4, 33, 3), (2, 5, 300)])
 def test_gaps_between_rows_change_no_bit(dtype, shape):
     """Rows and slices with gaps are reduced where they lie, those without as one piece."""
     rng = np.random.default_rng(7)
@@ -178,7 +178,7 @@ def test_expanded_dims_change_no_bit(dtype, kept, shape):
             assert np.array_equal(found, expected, equal_nan=True), (name, dim)
 
 
-@pytest.mark.parametrize("dims", [1, (0, 1), (1, 2), None], ids=str)
+@each("dims", [1, (0, 1), (1, 2), None], ids=str)
 def test_what_repetitions_do_not_change_is_found_without_them(dims):
     once = tl.arange(-7, 8, dtype=tl.int32).reshape(3, 1, 5)
     many = once.expand(3, 2**34, 5)                       # whose copy would take a terabyte
@@ -192,8 +192,8 @@ def test_what_repetitions_do_not_change_is_found_without_them(dims):
             getattr(once > 0, name)(dims))
 
 
-@pytest.mark.parametrize("dtype", [tl.float32, tl.float64])
-@pytest.mark.parametrize("step", [1, 2, 3])
+@each("dtype", [tl.float32, tl.float64])
+@each("step", [1, 2, 3])
 def test_rows_of_slices_with_gaps_change_no_bit(dtype, step):
     """Long enough ones are read where they lie; a sum over all of memory is cut into pieces."""
     x = tl.randn(40, 9, 200 * step, dtype=dtype)[:, 1:, :199 * step:step]
@@ -203,9 +203,9 @@ def test_rows_of_slices_with_gaps_change_no_bit(dtype, step):
     assert y.sum((1, 2)).tolist() == y.contiguous().sum((1, 2)).tolist()
 
 
-@pytest.mark.parametrize("dtype", [tl.float32, tl.float64, tl.bfloat16])
-@pytest.mark.parametrize("shape, dim", [((20, 40), 0), ((3, 20, 16), 1), ((2, 21, 60, 60), 1),
-                                        ((300, 600), 0), ((1, 64), 0), ((4, 6, 32), (0, 1))])
+@each("dtype", [tl.float32, tl.float64, tl.bfloat16])
+@each("shape, dim", [((20, 40), 0), ((3, 20, 16), 1), ((2, 21, 60, 60), 1),
+                     ((300, 600), 0), ((1, 64), 0), ((4, 6, 32), (0, 1))])
 def test_exponentials_down_columns_are_those_of_each_column(shape, dim, dtype):
     x = (3 * tl.randn(shape, dtype=tl.float64)).to(dtype)
     x[..., 1], x[0, ..., 2], x[0, ..., 3], x[0, ..., 4] = -math.inf, math.inf, math.nan, 1000.0
@@ -221,8 +221,8 @@ def test_exponentials_down_columns_are_those_of_each_column(shape, dim, dtype):
                      atol=atol, rtol=rtol, equal_nan=True)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [3, 8, 31, 64, 257, 1000])
+@each("dtype", [np.float32, np.float64])
+@each("n", [3, 8, 31, 64, 257, 1000])
 def test_extremes_and_their_places_are_numpys_wherever_they_stand(dtype, n):
     """Rows have loops for whole registers, for what is left of them, and for less than one."""
     rng = np.random.default_rng(n)
@@ -263,8 +263,8 @@ def test_the_gradient_of_a_logsumexp_of_nothing_possible_is_0():
     assert gradient(lambda x: x.logsumexp(0), [-inf, 3.0]) == [0.0, 1.0]
 
 
-@pytest.mark.parametrize("values", [[2.0, 0.0, 3.0, 4.0, 5.0], [0.0, 2.0, 0.0], [0.0, 0.0, 0.0],
-                                    [3.0], [1e-150, 1e150, 1e200]])
+@each("values", [[2.0, 0.0, 3.0, 4.0, 5.0], [0.0, 2.0, 0.0], [0.0, 0.0, 0.0],
+                 [3.0], [1e-150, 1e150, 1e200]])
 def test_the_gradient_of_prod_is_the_product_of_the_others(values):
     wanted = [math.prod(values[:i] + values[i + 1:]) for i in range(len(values))]
     np.testing.assert_allclose(gradient(tl.prod, values), wanted, rtol=1e-12)
@@ -282,7 +282,7 @@ def test_the_gradient_of_norm_is_0_at_0():
         tl.tensor([3, 4]).norm()
 
 
-@pytest.mark.parametrize("operation", [tl.softmax, tl.log_softmax])
+@each("operation", [tl.softmax, tl.log_softmax])
 def test_gradients_of_the_fused_backward_kernels(operation):
     """Their own gradients and tangents, which no other test reaches at third order."""
     x = double([[0.3, -1.0, 2.0], [0.1, 0.2, -0.4]], requires_grad=True)
@@ -308,11 +308,11 @@ def test_large_and_small_sums_agree_in_their_gradients():
 # ---- another dtype of the result -----------------------------------------------------------------
 
 @pytest.mark.filterwarnings("ignore:to. casting complex")
-@pytest.mark.parametrize("name, args", [("sum", ()), ("mean", ()), ("prod", ()), ("nansum", ()),
-                                        ("cumsum", (0,)), ("cumprod", (0,)), ("softmax", (0,)),
-                                        ("log_softmax", (0,))])
-@pytest.mark.parametrize("taken, dtype", [("complex64", tl.float64), ("complex128", tl.float64),
-                                          ("float32", tl.float64)])
+@each("name, args", [("sum", ()), ("mean", ()), ("prod", ()), ("nansum", ()),
+                     ("cumsum", (0,)), ("cumprod", (0,)), ("softmax", (0,)),
+                     ("log_softmax", (0,))])
+@each("taken, dtype", [("complex64", tl.float64), ("complex128", tl.float64),
+                       ("float32", tl.float64)])
 def test_derivatives_are_those_of_the_numbers_cast_first(name, args, taken, dtype):
     x, change = (tl.tensor([0.5 - 1j, -1.5 + 0.25j, 2 + 1j, 0.75 - 2j]).mul(factor) for factor in
                  (1, 0.5 + 1j))
@@ -337,8 +337,8 @@ def test_derivatives_are_those_of_the_numbers_cast_first(name, args, taken, dtyp
 
 # ---- running sums --------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("dtype", (tl.float32, tl.float64), ids=str)
-@pytest.mark.parametrize("columns", range(1, 10))
+@each("dtype", (tl.float32, tl.float64), ids=str)
+@each("columns", range(1, 10))
 def test_running_sums_of_few_columns_are_those_of_each_alone(columns, dtype):
     x = tl.randn(3, 50, columns, dtype=dtype)
     alone = tl.stack([tl.stack([row.contiguous().cumsum(0) for row in plane.T]).T for plane in x])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import func
@@ -63,7 +64,7 @@ def test_what_they_give_is_a_copy_but_for_select():
     assert x.sum() == 3
 
 
-@pytest.mark.parametrize("call, error, message", [
+@each("call, error, message", [
     (lambda x: x.flip(0, -2), RuntimeError, "flip: a dim appears multiple"),
     (lambda x: x.flip(2), IndexError, "flip: Dimension out of range"),
     (lambda x: x.roll((1, 2), 0), RuntimeError, "roll: shifts and dimensions must align"),
@@ -118,9 +119,9 @@ def test_what_is_scattered_takes_the_dtype_of_the_tensor():
     assert x.dtype == tl.float32 and x.tolist() == [1, 0, 0, 2]
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
-@pytest.mark.parametrize("place", [((3, 4, 2), (7, 2, 2), 5), ((5, 2), (0, 1), 0),
-                                   ((0, 3), (1, 1))], ids=str)
+@each("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
+@each("place", [((3, 4, 2), (7, 2, 2), 5), ((5, 2), (0, 1), 0),
+                ((0, 3), (1, 1))], ids=str)
 def test_gradients_of_views_of_what_lies_without_gaps(order, place):
     memory = tl.arange(8.0).repeat(9)                   # of which the tensor is a part
     x = memory[6:66].reshape(4, 3, 5).permute(order).requires_grad_()

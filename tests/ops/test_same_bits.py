@@ -129,7 +129,7 @@ def test_expanded_dims(name):
         assert bits(SAME_ORDER[name](x, dims)) == bits(SAME_ORDER[name](x.contiguous(), dims))
 
 
-@pytest.mark.parametrize("name", ["sum", "mean", "var", "logsumexp", "norm", "prod"])
+@each("name", ["sum", "mean", "var", "logsumexp", "norm", "prod"])
 def test_gradients_of_reductions(name):
     array = numbers((6, 70, 8), "float32")
     for dims in [(0,), (1,), (2,), (0, 1), (1, 2), (0, 2)]:
@@ -141,8 +141,8 @@ def test_gradients_of_reductions(name):
         assert len(results) == 1
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("size", [4, 8, 16])
+@each("dtype", ["float32", "float64"])
+@each("size", [4, 8, 16])
 def test_small_matrix_products_in_any_layout(size, dtype):
     a, b = numbers((3, size), dtype), numbers((size, size), dtype)
     expected = bits(tl.tensor(a) @ tl.tensor(b))

@@ -1,6 +1,5 @@
 """Positions that a graph keeps: nobody else writes to them, and an expanded index stays small."""
 
-import pytest
 from cases import each
 
 import tensorlib as tl
@@ -38,7 +37,7 @@ def test_an_expanded_index_is_kept_without_its_repetitions():
     assert tl.equal(own, index) and own.untyped_storage().nbytes() == 2000 * 8
 
 
-@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (1, 3), (3, 1), ()])
+@each("shape", [(0, 3), (3, 0), (1, 3), (3, 1), ()])
 def test_positions_of_any_shape_are_kept(shape):
     index = tl.zeros((), dtype=tl.int32).expand(shape)
     own = tl.ops.registry["own_positions"].function(index)

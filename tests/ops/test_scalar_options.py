@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -26,7 +27,7 @@ def test_a_number_and_a_tensor():
 INTEGERS = (tl.uint8, tl.int8, tl.int16, tl.int32, tl.int64)
 
 
-@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+@each("dtype", INTEGERS, ids=str)
 def test_a_factor_of_integers_wraps_as_products_do(dtype):
     x, y = tl.tensor([100, 7, 0], dtype=dtype), tl.tensor([[100], [3]], dtype=dtype)
     for alpha in (3, -2):

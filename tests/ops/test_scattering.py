@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.testing import assert_close, gradcheck, gradgradcheck
@@ -135,7 +136,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("call, error, message", BAD)
+@each("call, error, message", BAD)
 def test_bad_arguments(call, error, message):
     x = tl.zeros(4, 5)
     with pytest.raises(error, match=message):
@@ -146,8 +147,8 @@ def test_bad_arguments(call, error, message):
 HALVES = [tl.float16, tl.bfloat16]
 
 
-@pytest.mark.parametrize("dtype", [*HALVES, tl.float32, tl.float64, tl.int64, tl.complex64])
-@pytest.mark.parametrize("count", [3, 40])
+@each("dtype", [*HALVES, tl.float32, tl.float64, tl.int64, tl.complex64])
+@each("count", [3, 40])
 def test_slices_times_alpha_are_added_in_place_as_in_a_copy(dtype, count):
     tl.manual_seed(0)
     x, source = tl.randn(30, 4).mul(9).to(dtype), tl.randn(count, 4).mul(9).to(dtype)
@@ -160,7 +161,7 @@ def test_slices_times_alpha_are_added_in_place_as_in_a_copy(dtype, count):
         y.index_add_(0, index.fill_(30), source, alpha=3)
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@each("dtype", HALVES)
 def test_few_elements_of_halves_are_added_in_place_as_in_a_copy(dtype):
     tl.manual_seed(0)
     for shape, sizes, dim in (((40, 30), (3, 30), 0), ((30, 40), (7, 5), 1), ((600,), (9,), 0),
@@ -174,7 +175,7 @@ def test_few_elements_of_halves_are_added_in_place_as_in_a_copy(dtype):
             y.scatter_add_(dim, index.fill_(x.shape[dim]), src)
 
 
-@pytest.mark.parametrize("dtype", [tl.float32, *HALVES])
+@each("dtype", [tl.float32, *HALVES])
 def test_an_index_of_one_column_adds_to_that_column(dtype):
     x, src = tl.zeros(5, 3).to(dtype), tl.ones(4, 3).to(dtype)
     index = tl.tensor([[0], [2], [2], [4]])
@@ -183,8 +184,8 @@ def test_an_index_of_one_column_adds_to_that_column(dtype):
     assert x.scatter_add_(0, index, src).tolist() == wanted
 
 
-@pytest.mark.parametrize("shape", [(0,), (2, 0), (5, 0), (0, 3, 1)])
-@pytest.mark.parametrize("dtype", [tl.int64, tl.int32, tl.float32])
+@each("shape", [(0,), (2, 0), (5, 0), (0, 3, 1)])
+@each("dtype", [tl.int64, tl.int32, tl.float32])
 def test_an_empty_index_may_have_any_shape(shape, dtype):
     x, index = tl.arange(6.0).reshape(2, 3).requires_grad_(), tl.empty(shape, dtype=dtype)
     found = x.gather(1, index)
@@ -198,8 +199,8 @@ def test_an_empty_index_may_have_any_shape(shape, dtype):
             assert written.equal(x)
 
 
-@pytest.mark.parametrize("include_self", [True, False])
-@pytest.mark.parametrize("reduce", ["sum", "prod", "mean"])
+@each("include_self", [True, False])
+@each("reduce", ["sum", "prod", "mean"])
 def test_complex_numbers_that_meet(reduce, include_self):
     x, source = tl.tensor([1 + 2j, 0j, 2j]), tl.tensor([1j, 2, 0, 3 + 1j, 1 - 1j])
     x, source = (y.to(tl.complex128).requires_grad_() for y in (x, source))

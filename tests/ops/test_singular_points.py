@@ -3,6 +3,7 @@
 from math import inf, nan
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.func import hessian
@@ -31,8 +32,8 @@ def test_products_of_scattered_factors_with_zeros():
     assert hessian(product)(x.detach()).tolist() == [[0, 0, 0], [0, 0, 1], [0, 1, 0]]
 
 
-@pytest.mark.parametrize("place", [[0, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 1]])
-@pytest.mark.parametrize("zeros", [(), (0,), (0, 3), (0, 1, 2, 3)])
+@each("place", [[0, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 1]])
+@each("zeros", [(), (0,), (0, 3), (0, 1, 2, 3)])
 def test_second_derivatives_of_scattered_products_are_those_of_products(place, zeros):
     def scattered(x):
         return x[4:].scatter_reduce(0, tl.tensor(place), x[:4], "prod").sum()

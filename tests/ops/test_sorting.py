@@ -20,8 +20,8 @@ def order(values, descending):
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 
-@pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@each("descending", [False, True])
+@each("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_nan_is_the_greatest_and_equal_numbers_keep_their_order(dtype, descending):
     x = tl.tensor(AWKWARD, dtype=getattr(tl, dtype))
     assert x.argsort(descending=descending).tolist() == order(AWKWARD, descending)
@@ -37,8 +37,8 @@ def test_integers_of_64_bits_are_told_apart(descending):
     assert x.kthvalue(3).values == -1
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64", "float64"])
-@pytest.mark.parametrize("largest", [False, True])
+@each("dtype", ["uint8", "float16", "float32", "int64", "float64"])
+@each("largest", [False, True])
 def test_few_of_a_long_row(dtype, largest):
     rng = np.random.default_rng(0)
     array = rng.integers(0, 250, (2, 9000)).astype(np.float64)
@@ -157,8 +157,8 @@ def test_bools_that_there_are_and_how_often(row):
         values.tolist(), inverse.tolist()]
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32"])
-@pytest.mark.parametrize("most", [1, 2, 50])
+@each("dtype", ["bool", "uint8", "int64", "float32"])
+@each("most", [1, 2, 50])
 def test_rows_that_share_their_first_columns_are_sorted_by_the_others(dtype, most):
     x = np.random.default_rng(most).integers(0, most + 1, (300, 6)).astype(dtype)
     values, inverse, counts = np.unique(x, axis=0, return_inverse=True, return_counts=True)
@@ -167,8 +167,8 @@ def test_rows_that_share_their_first_columns_are_sorted_by_the_others(dtype, mos
         values.tolist(), inverse.reshape(-1).tolist(), counts.tolist()]
 
 
-@pytest.mark.parametrize("n", [100, 600, 5000])
-@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "float32", "float64"])
+@each("n", [100, 600, 5000])
+@each("dtype", ["int8", "int16", "int32", "int64", "float32", "float64"])
 def test_numbers_on_both_sides_of_0_keep_their_order(dtype, n):
     x = np.random.default_rng(n).integers(-100, 100, n).astype(dtype)
     assert tl.tensor(x).argsort(stable=True).tolist() == x.argsort(kind="stable").tolist()

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib._core.create.variates import drawn
@@ -32,7 +33,7 @@ def agrees(counts, chances):
     return abs(statistic - freedom) < 4.5 * math.sqrt(2 * freedom)
 
 
-@pytest.mark.parametrize("rate", [0.05, 3.0, 11.9, 12.1, 60.0])
+@each("rate", [0.05, 3.0, 11.9, 12.1, 60.0])
 def test_poisson_numbers_have_their_chances(rate):
     x = tl.poisson(tl.full((N,), rate, dtype=tl.float64)).numpy().astype(int)
     k = np.arange(200)
@@ -40,14 +41,14 @@ def test_poisson_numbers_have_their_chances(rate):
     assert agrees(np.bincount(x, minlength=200), np.exp(logs))
 
 
-@pytest.mark.parametrize("n, p", [(1, 0.3), (7, 0.9), (40, 0.1), (40, 0.5), (150, 0.8)])
+@each("n, p", [(1, 0.3), (7, 0.9), (40, 0.1), (40, 0.5), (150, 0.8)])
 def test_binomial_numbers_have_their_chances(n, p):
     x = tl.binomial(tl.full((N,), float(n)), tl.tensor(p)).numpy().astype(int)
     chances = [math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
     assert agrees(np.bincount(x, minlength=n + 1), chances)
 
 
-@pytest.mark.parametrize("shape", [0.05, 0.7, 1.0, 3.5, 400.0])
+@each("shape", [0.05, 0.7, 1.0, 3.5, 400.0])
 def test_gamma_numbers_are_distributed_as_the_incomplete_gamma_function_says(shape):
     shapes = tl.full((N,), shape, dtype=tl.float64)
     for x in (drawn("gamma", shapes), drawn("log_gamma", shapes).exp()):

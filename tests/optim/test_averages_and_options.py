@@ -4,6 +4,7 @@ import math
 from types import SimpleNamespace
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn, optim
@@ -113,7 +114,7 @@ SWA = [
 ]
 
 
-@pytest.mark.parametrize("options, wanted", SWA, ids=str)
+@each("options, wanted", SWA, ids=str)
 def test_rates_of_averaging(options, wanted):
     optimizer = descent()
     schedule = swa_utils.SWALR(optimizer, 0.5, **options)

@@ -428,7 +428,7 @@ def test_adagrads_rate_falls_from_the_second_step_on():
     assert lengths == pytest.approx([1 / (n**0.5 * (1 + 0.5 * (n - 1))) for n in range(1, 5)])
 
 
-@pytest.mark.parametrize("size", [1, 3])
+@each("size", [1, 3])
 def test_lbfgs_keeps_as_many_changes_as_it_is_told(size):
     params = parameters(1)
     optimizer = optim.LBFGS(params, lr=0.1, max_iter=4, history_size=size)
@@ -437,7 +437,7 @@ def test_lbfgs_keeps_as_many_changes_as_it_is_told(size):
     assert [len(state[name]) for name in ("old_dirs", "old_stps", "ro")] == [size] * 3
 
 
-@pytest.mark.parametrize("use_buffers", [False, True])
+@each("use_buffers", [False, True])
 def test_an_averaged_model_has_the_last_buffers_or_their_mean(use_buffers):
     model = tl.nn.BatchNorm1d(2)
     averaged = optim.swa_utils.AveragedModel(model, use_buffers=use_buffers)
@@ -451,7 +451,7 @@ def test_an_averaged_model_has_the_last_buffers_or_their_mean(use_buffers):
     assert model.running_mean.tolist() == [8, 8]
 
 
-@pytest.mark.parametrize("state", [[1], 3, None, {0: 3}, {0: [1]}, {0: None}])
+@each("state", [[1], 3, None, {0: 3}, {0: [1]}, {0: None}])
 def test_a_state_that_is_no_dict_of_dicts_is_refused(state):
     """By a TypeError, before anything has changed."""
     for make in (tl.optim.Adam, tl.optim.LBFGS, tl.optim.Adagrad):

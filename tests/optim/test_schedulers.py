@@ -6,6 +6,7 @@ import pickle
 import warnings
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import optim
@@ -134,7 +135,7 @@ def test_asking_for_rates_outside_of_a_step_warns():
         schedule.get_lr()
 
 
-@pytest.mark.parametrize("name, options, error, text", [
+@each("name, options, error, text", [
     ("LambdaLR", {"lr_lambda": [lambda e: 1, lambda e: 2]}, ValueError, "Expected 1 lr_lambdas"),
     ("MultiplicativeLR", {"lr_lambda": 3}, TypeError, "should be a function"),
     ("ConstantLR", {"factor": 2}, ValueError, "ConstantLR: .*between 0 and 1, got 2"),
@@ -153,7 +154,7 @@ def test_options_that_are_refused(name, options, error, text):
         made(name, descent(momentum=0.9), **options)
 
 
-@pytest.mark.parametrize("options, text", [
+@each("options, text", [
     ({"factor": 1.0}, "Factor should be < 1.0, got 1.0"), ({"mode": "best"}, "mode .* got 'best'"),
     ({"threshold_mode": "other"}, "threshold_mode .* got 'other'"),
     ({"min_lr": [0.1, 0.2]}, "expected 1 min_lrs, got 2")])
@@ -230,12 +231,12 @@ def test_a_plateau_of_a_tensor():
     assert schedule.get_last_lr() == [0.1] and not schedule.in_cooldown
 
 
-@pytest.mark.parametrize("options, losses, rates", [
+@each("options, losses, rates", [
     ({"patience": 1}, [1, 1, 1, 1, 1], [1, 1, 0.5, 0.5, 0.25]),
     ({"patience": 1, "cooldown": 2}, [1] * 8, [1, 1, 0.5, 0.5, 0.5, 0.5, 0.25, 0.25]),
     ({"patience": 0, "threshold": 0.5}, [4, 2.1, 1.9, 0.9], [1, 0.5, 0.5, 0.5]),
     ({"patience": 0, "threshold": 0.5, "threshold_mode": "abs"}, [4, 3.6, 3.4, 3], [1, 0.5, 0.5,
-                                                                                    0.25]),
+                                                                 0.25]),
     ({"patience": 0, "mode": "max"}, [1, 2, 2, 1], [1, 1, 0.5, 0.25]),
     ({"patience": 0, "min_lr": 0.3}, [1, 1, 1, 1], [1, 0.5, 0.3, 0.3]),
     ({"patience": 0, "eps": 0.2}, [1, 1, 1, 1], [1, 0.5, 0.25, 0.25]),
@@ -249,7 +250,7 @@ def test_when_a_plateau_lowers_the_rate(options, losses, rates):
     assert found == rates and optimizer.param_groups[0]["lr"] == rates[-1]
 
 
-@pytest.mark.parametrize("name", ["CyclicLR", "OneCycleLR"])
+@each("name", ["CyclicLR", "OneCycleLR"])
 def test_the_first_of_the_betas_is_cycled_like_a_momentum(name):
     sgd = descent(momentum=0.5)
     adam = optim.Adam([tl.zeros(1, requires_grad=True)], betas=(0.5, 0.987))
@@ -264,7 +265,7 @@ def test_the_first_of_the_betas_is_cycled_like_a_momentum(name):
     assert len(momenta) > 3 and 0.5 not in momenta
 
 
-@pytest.mark.parametrize("name, options, rates", [
+@each("name, options, rates", [
     ("StepLR", {"step_size": 1}, [0.1, 0.2]), ("ExponentialLR", {"gamma": 0.5}, [0.5, 1.0]),
     ("MultiStepLR", {"milestones": [1]}, [0.1, 0.2]), ("PolynomialLR", {}, [0.8, 1.6]),
     ("LinearLR", {}, [1.4 / 3, 2.8]), ("ConstantLR", {}, [1 / 3, 2.0]),

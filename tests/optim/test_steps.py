@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from optim_cases import OPTIONS, results
@@ -131,16 +132,16 @@ def test_two_threads_step_at_once():
         for _ in range(5):
             optimizer.step()
 
-    threads = [threading.Thread(target=run, args=(each,)) for each in optimizers]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    threads = [threading.Thread(target=run, args=(thread,)) for thread in optimizers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     run(alone := optim.Adam([p := tl.ones(100000, requires_grad=True)], lr=0.01))
     p.grad = tl.ones(100000)
     run(alone)
-    for each in params:
-        np.testing.assert_array_equal(each.detach().numpy(), p.detach().numpy())
+    for param in params:
+        np.testing.assert_array_equal(param.detach().numpy(), p.detach().numpy())
 
 
 # ---- what does not fit ---------------------------------------------------------------------------
@@ -237,7 +238,7 @@ def test_changes_while_a_step_is_prepared():
         optimizer.step()
 
 
-@pytest.mark.parametrize("lr", ["fast", None, [0.1], object()])
+@each("lr", ["fast", None, [0.1], object()])
 def test_rates_that_are_no_numbers(lr):
     p, optimizer = stepped(optim.SGD)
     optimizer.param_groups[0]["lr"] = lr

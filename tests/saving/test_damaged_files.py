@@ -272,7 +272,7 @@ def test_files_of_torch_save(name, mmap):
     assert (found["dtype"], found["name"], found["none"]) == (tl.float32, "é", None)
 
 
-@pytest.mark.parametrize("name", seeds())
+@each("name", seeds())
 def test_files_cut_off_anywhere(name):
     data = seeds()[name]
     for end in range(0, len(data), max(1, len(data) // 60)):

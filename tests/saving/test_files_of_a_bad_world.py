@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from cases import each
 from damage import Safetensors, safetensors, zipped
 from process import run_forked
 
@@ -173,8 +174,8 @@ class Silent(Short):
         self.data += data
 
 
-@pytest.mark.parametrize("kind, most", [(Short, 1), (Short, 7), (Short, 10**6), (Silent, None)])
-@pytest.mark.parametrize("name", FORMATS)
+@each("kind, most", [(Short, 1), (Short, 7), (Short, 10**6), (Silent, None)])
+@each("name", FORMATS)
 def test_short_writes_are_gone_on_with(name, kind, most):
     obj = tl.arange(9.0) if name.endswith("npy") else {"a": tl.arange(9.0), "b": tl.ones(2)}
     file = kind(most)

@@ -44,7 +44,7 @@ def test_values_of_python_in_every_protocol(value, protocol):
     assert same(load(pickle.dumps(value, protocol)), value)
 
 
-@pytest.mark.parametrize("factory", [None, int, float, bool, str, list, dict, tuple])
+@each("factory", [None, int, float, bool, str, list, dict, tuple])
 def test_dicts_with_a_default(factory):
     found = load(pickle.dumps(defaultdict(factory, a=3), 2))
     assert type(found) is defaultdict and found == {"a": 3} and found.default_factory is factory
@@ -249,7 +249,7 @@ KINDS = [("Float", "f4", "float32"), ("Double", "f8", "float64"), ("Half", "f2",
          ("Char", "i1", "int8"), ("Byte", "u1", "uint8"), ("Bool", "?", "bool")]
 
 
-@pytest.mark.parametrize("kind, dtype, name", KINDS)
+@each("kind, dtype, name", KINDS)
 def test_files_of_machines_with_the_other_order(kind, dtype, name):
     program = tensor(storage(f"{kind}Storage", 2)) + b"."
     values = np.array([1, 0 if dtype == "?" else 3], dtype)

@@ -254,8 +254,8 @@ def test_bad_calls(call, error, tmp_path):
         call(tmp_path)
 
 
-@pytest.mark.parametrize("location", [None, "cpu", tl.device("cpu"), {"cuda:0": "cpu"},
-                                      lambda storage, location: storage])
+@each("location", [None, "cpu", tl.device("cpu"), {"cuda:0": "cpu"},
+                   lambda storage, location: storage])
 def test_every_way_to_say_the_cpu(location):
     file = io.BytesIO()
     tl.save(tl.ones(2), file)

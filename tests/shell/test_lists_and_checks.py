@@ -1,6 +1,7 @@
 """`_foreach_*` and `_check*`, which libraries around PyTorch call: beside it where it is there."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib._foreach import BINARY, FUNCTIONS, TERNARY, UNARY
@@ -15,7 +16,7 @@ def tensors(t=tl, shift=0.0):
     return [t.tensor([0.25, 0.5]) + shift, t.tensor([[0.75], [0.3]]) + shift]
 
 
-@pytest.mark.parametrize("name", UNARY)
+@each("name", UNARY)
 def test_a_function_of_each(name):
     wanted = [getattr(x, name)() for x in tensors()]
     found = FUNCTIONS["_foreach_" + name](tensors())
@@ -26,10 +27,10 @@ def test_a_function_of_each(name):
         assert all(map(tl.equal, given, wanted))
 
 
-@pytest.mark.parametrize("others", [
+@each("others", [
     lambda t: 0.5, lambda t: [0.5, 2.0], lambda t: tensors(t, 0.125), lambda t: t.tensor(2.0)],
     ids=["number", "numbers", "tensors", "tensor"])
-@pytest.mark.parametrize("name", BINARY)
+@each("name", BINARY)
 def test_what_stands_beside_each(name, others):
     found = []
     one = isinstance(others(tl), tl.Tensor) and name not in ("add", "mul", "div")
@@ -43,8 +44,8 @@ def test_what_stands_beside_each(name, others):
         assert ours == pytest.approx(theirs)
 
 
-@pytest.mark.parametrize("name", TERNARY)
-@pytest.mark.parametrize("last", [0.5, [0.5, 2.0]], ids=["number", "numbers"])
+@each("name", TERNARY)
+@each("last", [0.5, [0.5, 2.0]], ids=["number", "numbers"])
 def test_what_stands_between_two(name, last):
     a, b, c = tensors(), tensors(tl, 0.5), tensors(tl, 1.0)
     weights = last if isinstance(last, list) else [last] * 2
@@ -70,7 +71,7 @@ def test_others_of_lists():
     assert not any(x.any() for x in tl._foreach_zero_(a))
 
 
-@pytest.mark.parametrize("call, error", [
+@each("call, error", [
     (lambda a: tl._foreach_addcmul(a, a[:1], a, [1, 2]), RuntimeError),
     (lambda a: tl._foreach_add(a, [1]), RuntimeError),
     (lambda a: tl._foreach_add([], 1), RuntimeError),
@@ -81,7 +82,7 @@ def test_lists_that_do_not_fit_are_refused(call, error):
         call(tensors())
 
 
-@pytest.mark.parametrize("name, error", [
+@each("name, error", [
     ("_check", RuntimeError), ("_check_value", ValueError), ("_check_type", TypeError),
     ("_check_index", IndexError), ("_check_not_implemented", NotImplementedError)])
 def test_conditions(name, error):

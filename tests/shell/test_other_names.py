@@ -4,6 +4,7 @@ import importlib
 import sys
 
 import pytest
+from cases import each
 from process import run_forked
 
 import tensorlib as tl
@@ -24,7 +25,7 @@ HOMES = {
 }
 
 
-@pytest.mark.parametrize("path", sorted(HOMES))
+@each("path", sorted(HOMES))
 def test_an_import_by_path_gives_the_same_object(path):
     name, home = HOMES[path]
     found = getattr(importlib.import_module(f"tensorlib.{path}"), name)

@@ -1,6 +1,7 @@
 """Settings that change no result, older kinds of tensors and names of devices."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -89,7 +90,7 @@ KINDS = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16":
          "Bool": "bool"}
 
 
-@pytest.mark.parametrize("name, dtype", KINDS.items())
+@each("name, dtype", KINDS.items())
 def test_a_kind_makes_and_knows_tensors_of_its_dtype(name, dtype):
     kind, dtype = getattr(tl, f"{name}Tensor"), getattr(tl, dtype)
     other = tl.zeros(2, dtype=tl.int64 if dtype.is_floating_point else tl.float32)

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.signal import windows
@@ -66,7 +67,7 @@ def test_examples():
     assert not doctest.testmod(tl.signal, extraglobs={"tensorlib": tl}).failed
 
 
-@pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "nuttall", "general_hamming"])
+@each("name", ["hann", "hamming", "blackman", "nuttall", "general_hamming"])
 def test_an_error_names_the_window_that_was_called(name):
     with pytest.raises(ValueError, match=f"^{name}: requires non-negative window length"):
         getattr(windows, name)(-1)

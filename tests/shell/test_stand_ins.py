@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import distributed, nn
 from tensorlib.distributions import utils
 
 
-@pytest.mark.parametrize("name", ["cuda", "cuda.amp", "backends.cudnn", "amp", "jit", "memory"])
+@each("name", ["cuda", "cuda.amp", "backends.cudnn", "amp", "jit", "memory"])
 def test_a_module_of_the_shell_is_one_of_the_package_and_there_once(name):
     module = importlib.import_module(f"tensorlib.{name}")
     assert module.__name__ == f"tensorlib.{name}" and "shell" in Path(module.__file__).parts
@@ -234,7 +235,7 @@ def test_types_of_annotations_and_arguments():
     assert pickle.loads(pickle.dumps(tl.contiguous_format)) is tl.contiguous_format
 
 
-@pytest.mark.parametrize("diag", [-3, -2, -1, 0, 1, 2])
+@each("diag", [-3, -2, -1, 0, 1, 2])
 def test_the_lower_triangle_as_a_vector_and_back(diag):
     matrix = tl.arange(18.0).reshape(2, 3, 3) + 1
     vector = utils.tril_matrix_to_vec(matrix, diag)

@@ -165,7 +165,7 @@ def test_a_function_that_returns_another_number_of_gradients(returned, text):
 
 # ---- forward-mode rules --------------------------------------------------------------------------
 
-@pytest.mark.parametrize("bad", [name for name in BAD if name != "too many dims"])
+@each("bad", [name for name in BAD if name != "too many dims"])
 def test_a_forward_mode_rule_that_returns_no_tangent(bad):
     returned, error, text = BAD[bad]
     rule = Rule(returned)

@@ -5,6 +5,7 @@ import importlib
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import find, given
 from hypothesis import strategies as st
 
@@ -339,7 +340,7 @@ def test_tolerances_widen_with_the_work():
 DTYPES = [tl.bool, tl.uint8, tl.int8, tl.int64, tl.float16, tl.bfloat16, tl.float32, tl.float64]
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@each("dtype", DTYPES, ids=str)
 def test_made_tensors_are_within_bounds(dtype):
     x = tl.testing.make_tensor(40, 5, dtype=dtype)
     least = 0 if dtype in (tl.bool, tl.uint8) else -9

@@ -25,8 +25,9 @@ def test_outside():
 
 def test_a_seeded_test_draws_the_same_and_leaves_the_states(tmp_path):
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["tensorlib.testing.plugin"]\n')
-    (tmp_path / "test_random_programs.py").write_text(TESTS)
+    (tmp_path / "test_drawn.py").write_text(TESTS)
     said = run_python(
-        "import pytest, sys\nfolder = sys.argv[1]\nsys.exit(pytest.main(['-p', 'no:cacheprovider', "
+        "import os, pytest, sys\nos.environ['PYTEST_DISABLE_PLUGIN_AUTOLOAD'] = '1'\n"
+        "folder = sys.argv[1]\nsys.exit(pytest.main(['-p', 'no:cacheprovider', "
         "'--rootdir', folder, '--tensorlib-seed', '7', folder]))", str(tmp_path))
     assert "3 passed" in said and "threads, seed 7" in said
