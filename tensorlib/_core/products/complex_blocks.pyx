@@ -295,12 +295,9 @@ cdef inline Py_ssize_t largest(const floating* x, Py_ssize_t n) noexcept nogil:
 
 cdef inline void exchange(floating* x, Py_ssize_t c, Py_ssize_t other) noexcept nogil:
     """Exchanges two numbers of x"""
-    cdef floating kept
     cdef Py_ssize_t k
     for k in range(2):
-        kept = x[2 * c + k]
-        x[2 * c + k] = x[2 * other + k]
-        x[2 * other + k] = kept
+        x[2 * c + k], x[2 * other + k] = x[2 * other + k], x[2 * c + k]
 
 
 cdef Py_ssize_t eliminate(floating* p, Py_ssize_t p_row, Py_ssize_t n, Py_ssize_t m,
