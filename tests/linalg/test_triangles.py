@@ -8,7 +8,7 @@ import tensorlib as tl
 from tensorlib.testing import assert_close
 
 each = pytest.mark.parametrize
-SIZES = [17, 31, 64, 65, 130, 331]
+SIZES = [7, 17, 31, 64, 65, 130, 331]
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 
 

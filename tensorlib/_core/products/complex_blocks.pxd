@@ -3,6 +3,13 @@
 # x (n) := its conjugate; nothing for real numbers
 cdef void conjugate(int dtype, char* x, Py_ssize_t n) noexcept nogil
 
+# x (n, m), column-major := the first n columns of the product of the k reflections in it, which has
+# at most FEW_ROWS rows
+cdef enum:
+    FEW_ROWS = 16            # up to which loops take less time than packing for panels
+cdef void multiply_reflections(int dtype, char* x, const char* taus, Py_ssize_t m, Py_ssize_t n,
+                               Py_ssize_t k) noexcept nogil
+
 # found[dtype] := the function of this name for complex64 and complex128
 cdef int find_blocks(str name, void** found) except -1
 

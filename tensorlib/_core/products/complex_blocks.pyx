@@ -20,6 +20,7 @@ cdef enum:
     COLUMNS = 64             # of a right-hand side that are solved at once
     REFLECTIONS = 32         # elements from one row of T to the next; as in the kernels
     LANES = 16               # sums that are added at once
+    FEW_COLUMNS = 8          # of Cholesky factors up to which loops are faster than a kernel
 
 ctypedef void (*substitute_fn)(const char* l, Py_ssize_t l_row, Py_ssize_t l_col, char* t,
                                Py_ssize_t t_row, Py_ssize_t n, Py_ssize_t m,
@@ -178,11 +179,35 @@ cdef void substitute(const floating* l, Py_ssize_t l_row, Py_ssize_t l_col, floa
         first += COLUMNS
 
 
+cdef Py_ssize_t factor_few(floating* u, Py_ssize_t u_row, Py_ssize_t n) noexcept nogil:
+    """The same as `factor`, row by row"""
+    cdef Py_ssize_t i, j, k
+    cdef floating re, im, root = 0
+    cdef const floating* f
+    cdef const floating* g
+    for i in range(n):
+        for j in range(i, n):
+            re, im = u[2 * (i * u_row + j)], u[2 * (i * u_row + j) + 1]
+            for k in range(i):
+                f, g = u + 2 * (k * u_row + i), u + 2 * (k * u_row + j)
+                re -= f[0] * g[0] + f[1] * g[1]
+                im -= f[0] * g[1] - f[1] * g[0]
+            if i == j:
+                if not re > 0:
+                    return i + 1
+                root = <floating>sqrt(re)
+            u[2 * (i * u_row + j)] = root if i == j else re / root
+            u[2 * (i * u_row + j) + 1] = 0 if i == j else im / root
+    return 0
+
+
 cdef Py_ssize_t factor(floating* u, Py_ssize_t u_row, Py_ssize_t n, double* d) noexcept nogil:
     """The upper triangle of u (n, n) := that U with U.mH @ U = u: its real form is the only factor
     of the real form of u"""
     cdef floating[SIDE * SIDE_ROW] real
     cdef Py_ssize_t i, j, info
+    if n <= FEW_COLUMNS:
+        return factor_few(u, u_row, n)
     cdef floating* at
     cdef floating* to
     for i in range(n):
@@ -270,12 +295,9 @@ cdef inline Py_ssize_t largest(const floating* x, Py_ssize_t n) noexcept nogil:
 
 cdef inline void exchange(floating* x, Py_ssize_t c, Py_ssize_t other) noexcept nogil:
     """Exchanges two numbers of x"""
-    cdef floating kept
     cdef Py_ssize_t k
     for k in range(2):
-        kept = x[2 * c + k]
-        x[2 * c + k] = x[2 * other + k]
-        x[2 * other + k] = kept
+        x[2 * c + k], x[2 * other + k] = x[2 * other + k], x[2 * c + k]
 
 
 cdef Py_ssize_t eliminate(floating* p, Py_ssize_t p_row, Py_ssize_t n, Py_ssize_t m,
@@ -399,6 +421,40 @@ cdef void reflect(floating* p, floating* v, Py_ssize_t row, floating* taus, Py_s
         if c + 1 < n:
             add(f + 2 * (c + 1), p + 2 * ((c + 1) * row + c), 2 * row, n - c - 1, y + 2 * c,
                 turned - y, 2, 2 * (m - c))
+
+
+cdef void build(floating* x, const floating* taus, Py_ssize_t m, Py_ssize_t n,
+                Py_ssize_t k) noexcept nogil:
+    """The same as `multiply_reflections`"""
+    cdef floating[2 * FEW_ROWS] turned
+    cdef floating[2] f
+    cdef floating[2] tau
+    cdef Py_ssize_t c, i, j
+    cdef floating* y
+    cdef floating* at
+    for c in range(k - 1, -1, -1):
+        y = x + 2 * c * m
+        y[2 * c], y[2 * c + 1] = 1, 0
+        rotate(y + 2 * c, turned + 2 * c, m - c, -1, 1)
+        tau[0], tau[1] = -taus[2 * c], -taus[2 * c + 1]
+        for j in range(c + 1, n):
+            at = x + 2 * j * m
+            multiply(at + 2 * c, y + 2 * c, turned + 2 * c, 2 * (m - c), f)
+            scale(f, tau, f)
+            for i in range(2 * c, 2 * m):
+                at[i] += f[0] * y[i] + f[1] * turned[i]
+        for i in range(c, m):
+            scale(y + 2 * i, tau, y + 2 * i)
+        y[2 * c] += 1
+        memset(y, 0, 2 * c * sizeof(floating))
+
+
+cdef void multiply_reflections(int dtype, char* x, const char* taus, Py_ssize_t m, Py_ssize_t n,
+                               Py_ssize_t k) noexcept nogil:
+    if dtype == COMPLEX64:
+        build(<float*>x, <const float*>taus, m, n, k)
+    else:
+        build(<double*>x, <const double*>taus, m, n, k)
 
 
 cdef void weigh(const floating* s, const floating* taus, floating* t, Py_ssize_t n) noexcept nogil:

@@ -15,7 +15,9 @@ from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport MAX_NDIM, times
 from tensorlib._core.base.work cimport run_alone, share
-from tensorlib._core.products.complex_blocks cimport conjugate, find_blocks
+from tensorlib._core.products.complex_blocks cimport (
+    FEW_ROWS, conjugate, find_blocks, multiply_reflections,
+)
 from tensorlib._core.products.panel_products cimport (
     add_panels, multiply_panels, pack_panels, pack_signed, parts, real_of, turn,
 )
@@ -201,6 +203,9 @@ cdef void multiply(Block* b, const char* factors, Py_ssize_t k) noexcept nogil:
     for c in range(k, b.n):
         memset(b.x + c * b.m * size, 0, b.m * size)
         set_one(b.dtype, b.x + c * b.m * size, c, False)
+    if parts(b.dtype) > 1 and b.m <= FEW_ROWS:
+        multiply_reflections(b.dtype, b.x, factors, b.m, b.n, k)
+        return
     b.j = (k - 1) // b.width * b.width
     while b.j >= 0 and k > 0:
         b.cols = min(b.width, k - b.j)
