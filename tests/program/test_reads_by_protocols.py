@@ -20,6 +20,7 @@ import pytest
 
 import tensorlib as tl
 from cases import each
+from tensorlib import nn
 from test_compile_agrees import kept, same
 
 pytestmark = pytest.mark.filterwarnings("ignore:compile:RuntimeWarning")
@@ -270,6 +271,61 @@ def time_zone_asked_by_map():
         time.tzset()
     date = datetime.datetime(2024, 1, 1)
     return lambda x: x * (next(iter(date.timestamp, None)) % 1009), change
+
+
+@case
+def attribute_of_a_copied_module():
+    net = with_attributes(nn.ReLU, k=2.0)
+    return lambda x: x * copy.copy(net).k, lambda: setattr(net, "k", 3.0)
+
+
+@case
+def list_in_a_copied_module():
+    net = nn.Sequential(with_attributes(nn.ReLU, k=[2.0]))
+    return lambda x: x * copy.deepcopy([net])[0][0].k[0], lambda: net[0].k.__setitem__(0, 3.0)
+
+
+@case
+def module_as_a_text():
+    net = nn.Linear(2, 2)
+    return lambda x: x * len(f"{net}"), lambda: setattr(net, "in_features", 2000)
+
+
+@case
+def optimizer_as_a_text():
+    optimizer = tl.optim.SGD([tl.ones(2, requires_grad=True)], lr=0.1)
+    return (lambda x: x * len(f"{optimizer}") * len(str(optimizer)),
+            lambda: optimizer.param_groups[0].update(lr=0.123456))
+
+
+@case
+def learning_rate_in_a_state():
+    optimizer = tl.optim.SGD([tl.ones(2, requires_grad=True)], lr=0.1)
+    return (lambda x: x * optimizer.state_dict()["param_groups"][0]["lr"],
+            lambda: optimizer.param_groups[0].update(lr=0.2))
+
+
+@case
+def modules_added():
+    first, second = nn.Sequential(nn.ReLU()), nn.Sequential(nn.ReLU())
+    return lambda x: (first + second * 2)(x), lambda: first.append(nn.Sigmoid())
+
+
+@case
+def list_of_modules_as_a_condition():
+    nets = nn.ModuleList()
+    return lambda x: x * (2 if nets else 3), lambda: nets.append(nn.ReLU())
+
+
+@case
+def context_from_outside():
+    context = tl.autocast("cpu", dtype=tl.bfloat16, enabled=False)
+
+    def f(x):
+        with context:
+            return x.outer(x) @ x
+    return f, lambda: vars(context).update({name: True for name in vars(context)
+                                            if "enabled" in name})
 
 
 def restore(limit, zone):

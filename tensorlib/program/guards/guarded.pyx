@@ -210,15 +210,15 @@ cdef class TypeGuard(Guard):
     def __init__(self, holder, dict read, str line):
         self.holder, self.read, self.line = holder, read, line
         self.classes = type.__getattribute__(holder, "__mro__")
-        self.wrapped = [(x, functions_in(x)) for x in read.values() if functions_in(x)]
+        self.wrapped = [] if issubclass(holder, Tensor) else [
+            (x, functions_in(x)) for x in read.values() if functions_in(x)]
         self.tag = 0
 
     cdef bint holds(self) except -1:
         cdef PyTypeObject* kind = <PyTypeObject*>self.holder
-        if self.wrapped:                       # which may be given other functions
-            for x, before in self.wrapped:
-                if not is_same(before, functions_in(x)):
-                    return False
+        for x, before in self.wrapped:         # which may be given other functions
+            if not is_same(before, functions_in(x)):
+                return False
         if self.tag and self.tag == TAG_OF(kind):
             return True
         if not self.are_same():

@@ -1,5 +1,6 @@
 """What a call of a function reads, by what kind of function it is."""
 
+import copy
 import operator
 from abc import ABCMeta
 from contextvars import ContextVar
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorlib._core.graph import owners
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.guarded import is_written_in_python
 from tensorlib.program.guards.values import MISSING, in_class
@@ -43,6 +45,7 @@ CHANGING_ERRORS = {"add_note", "with_traceback", "__setstate__"}
 COMPARING = {operator.contains, operator.countOf, operator.indexOf, operator.eq, operator.ne,
              dict.fromkeys, "index", "count", "remove", "__contains__", "__eq__", "__ne__", "add",
              "update", "union", "intersection", "difference", "discard", "fromkeys"}
+OF_STEPS = {"step", "zero_grad"}            # of an optimiser: each replay reads the rates
 IMMUTABLE = (int, float, complex, str, bytes, tuple, frozenset, range, slice, type(None))
 
 
@@ -65,8 +68,12 @@ def record_call(recorder: ReadRecorder, f: Any, args: tuple[Any, ...],
         settings.record_setting(recorder, f, args)
     elif kind is FunctionType:
         recorder.instrument(f)
-        if is_trusted(sources.original_code(f).co_filename):
-            recorder.record_reachable((*args, *kwargs.values()))
+        path = sources.original_code(f).co_filename
+        if is_trusted(path):
+            recorder.record_reachable((*args, *kwargs.values()), path == copy.__file__)
+            if args and issubclass(type(args[0]), owners.optimizers.base) and (
+                    f.__name__ not in OF_STEPS):
+                recorder.record_rates(args[0])
     elif kind is partial:
         for name in ("func", "args", "keywords"):
             recorder.record_value(f, field_of, name)
@@ -133,6 +140,7 @@ def record_construction(recorder: ReadRecorder, cls: type, args: tuple[Any, ...]
         refuse_unknown(recorder, f"{name_of(cls)}.__del__")
     if id(cls) in settings.FORMATTERS and not all(id(type(x)) in ATOMS for x in args):
         settings.record_print_options(recorder)
+        recorder.record_operand(args[0])
     if cls is super or id(cls) in CLASSES or is_of_library(cls) or (
             is_of_numpy(cls) and (issubclass(cls, np.generic) or cls is np.dtype)):
         if reads_clock(cls, args):
@@ -159,6 +167,7 @@ def record_native_call(recorder: ReadRecorder, f: Any, args: tuple[Any, ...],
     if is_known(f) and not reads_clock(f, args):
         if id(f) in settings.FORMATTERS and id(type(args[0])) not in ATOMS:
             settings.record_print_options(recorder)
+            recorder.record_operand(args[0])
         if f is format:
             recorder.record_format(*args)
         if f in COMPARING:

@@ -149,6 +149,7 @@ class ObjectRecorder(Observer):
                 self.record_module(x)
                 if attributes:
                     self.record(x, "attrs", None, list(vars_of(x).items()))
+                    waiting += vars_of(x).values()
                 waiting += [y for y in vars_of(x).get("_modules", {}).values() if y is not None]
             elif issubclass(kind, owners.optimizers.base):
                 self.record_optimizer(x)
@@ -189,7 +190,8 @@ class ObjectRecorder(Observer):
                         values.append(field_of(x, name))
             return values
         self.record_numpy(kind, x)
-        if not issubclass(kind, (ModuleType, np.generic)) and not is_of_numpy(kind):
+        if kind is not object and not issubclass(kind, (ModuleType, np.generic)) and not (
+                is_of_numpy(kind)):
             self.require_new(x, f"the state of a {kind.__name__} is not known")
         return []
 
@@ -226,6 +228,12 @@ class ObjectRecorder(Observer):
             for name in ("params", "differentiable"):
                 self.record(group, "key", name, group.get(name, MISSING))
             self.record_container(group["params"])
+
+    def record_rates(self, x: Any) -> None:
+        """Records all that is in the groups of an optimiser, such as its learning rates."""
+        for group in vars_of(x).get("param_groups", []):
+            self.record_container(group)
+            self.record_reachable((group,))
 
     def record_value(self, holder: Any, accessor: Any, key: Any, found: Any = MISSING) -> None:
         """Records what an accessor gives, which reads nothing but the holder (accessors.py).

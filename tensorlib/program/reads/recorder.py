@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorlib._core.graph import owners
 from tensorlib._core.tensor.properties import Attribute
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.guarded import Guard, TypeGuard, layout_of
@@ -243,6 +244,10 @@ class ReadRecorder(ObjectRecorder):
             self.refuse_nan((x,))
         elif issubclass(kind, Tensor):
             self.instrument_class(kind)
+        elif is_module(x) or is_of_library(kind):
+            self.record_reachable((x,))
+            if issubclass(kind, owners.optimizers.base):         # which is written as a text
+                self.record_rates(x)
         elif not is_foreign(kind):
             self.record(x, "kind", None, kind)
             self.instrument_class(kind)
@@ -256,8 +261,8 @@ class ReadRecorder(ObjectRecorder):
             self.instrument_class(type(x))
         elif issubclass(kind, BaseException):
             self.require_known_state(x)
-        elif id(kind) not in CALLABLES and not issubclass(kind, (ModuleType, np.generic)) and not (
-                is_of_library(kind) or issubclass(kind, (tuple, slice))):
+        elif id(kind) not in CALLABLES and not issubclass(
+                kind, (ModuleType, np.generic, tuple, slice)):
             self.require_new(x, f"what a {kind.__name__} does is not known")
 
     def record_condition(self, x: Any) -> None:
