@@ -55,7 +55,7 @@ ctypedef struct Work:
 
 
 cdef void run_half_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Forward on rows [begin, end) of a half type, of which some become float32 in scratch memory"""
+    """Forward on rows [begin, end) of a half type, of which some at a time become float32"""
     cdef Work* work = <Work*>context
     cdef Py_ssize_t n = work.n, here, together = min(end - begin, max(1, TILE // n))
     cdef size_t nbytes = 2 * together * n * sizeof(float)
