@@ -416,11 +416,14 @@ cdef struct Triangle:
 cdef void write_triangle(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """Rows [begin, end) of the matrices: zeros of what goes, and a copy of the rest"""
     cdef Triangle of = (<Triangle*>context)[0]
-    cdef Py_ssize_t row, first, last, width = of.cols * of.size
+    cdef Py_ssize_t row, first, last, width = of.cols * of.size, here = 0
     cdef char* place = of.y + begin * width
+    if begin < end:                      # else there may be no rows to divide by
+        here = begin % of.rows
     for row in range(begin, end):
-        first = 0 if of.upper else row % of.rows + of.diagonal + 1
-        last = row % of.rows + of.diagonal if of.upper else of.cols
+        first = 0 if of.upper else here + of.diagonal + 1
+        last = here + of.diagonal if of.upper else of.cols
+        here = 0 if here + 1 == of.rows else here + 1
         first = min(max(first, <Py_ssize_t>0), of.cols) * of.size
         last = max(min(last, of.cols) * of.size, first)
         if first < last:

@@ -6,7 +6,7 @@ A vector of places (rows of the table) is cut into bags, which begin at the offs
 from libc.stdint cimport int64_t
 
 from tensorlib._core.base.dtypes cimport (
-    FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
+    FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, dtype_object,
 )
 from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.shape cimport count, times
@@ -14,6 +14,7 @@ from tensorlib._core.base.work cimport run_once, share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, zero
+from tensorlib._core.tiles.loops cimport cast_loop, find_cast
 from tensorlib._kernels.entries cimport Bags
 
 from tensorlib._core.base.error_names import IndexOutOfRange
@@ -61,6 +62,47 @@ cdef int check(Bags* of, Tensor offsets) except -1:
     return 0
 
 
+ctypedef struct WideRows:
+    const char* table                # rows of a half type
+    const int64_t* places
+    char* y                          # float32: the row at each place
+    int64_t* numbers                 # where it is in y, or the place if that is out of range
+    Py_ssize_t rows, n
+    cast_loop widen
+
+
+cdef void widen_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef WideRows* of = <WideRows*>context
+    cdef int64_t place
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        place = (<const volatile int64_t*>of.places)[i]          # threads may write to it
+        of.numbers[i] = i
+        if 0 <= place < of.rows:
+            of.widen(of.table + place * of.n * 2, of.y + i * of.n * sizeof(float), of.n)
+        else:
+            of.numbers[i] = place
+
+
+cdef tuple rows_at(Tensor weight, Tensor at):
+    """The rows in the dtype of the computation, and where each place finds its own: of a half type
+    with more rows than places only those that are needed."""
+    cdef WideRows of
+    cdef Tensor table, numbers
+    cdef Py_ssize_t[2] dims
+    if ITEMSIZE[weight.type] != 2 or weight.ndim_ != 2 or at.ndim_ != 1 or (
+            weight.dims[0] <= at.numel_):
+        return packed(cast(weight, compute_dtype(weight.type))), at
+    weight = packed(weight)
+    dims[0], dims[1] = at.numel_, weight.dims[1]
+    table, numbers = new_tensor(FLOAT32, 2, dims), new_tensor(INT64, 1, dims)
+    of.table, of.places, of.y = weight.data_pointer, <int64_t*>at.data_pointer, table.data_pointer
+    of.numbers, of.rows, of.n = <int64_t*>numbers.data_pointer, weight.dims[0], weight.dims[1]
+    of.widen = find_cast(weight.type, FLOAT32)
+    share(widen_rows, &of, of.y, at.numel_, 1 + PIECE // (1 + of.n), table.numel_ < RELEASE_GIL)
+    return table, numbers
+
+
 def bag_sums(Tensor weight, Tensor places, Tensor offsets, bint mean, bint has_end):
     """(V, D), (N,), (B,) -> (B, D): the sums or means of the rows at the places of each bag.
 
@@ -68,9 +110,10 @@ def bag_sums(Tensor weight, Tensor places, Tensor offsets, bint mean, bint has_e
     RuntimeError.
     """
     cdef Bags of
-    cdef Tensor table = packed(cast(weight, compute_dtype(weight.type)))
     cdef Tensor at = packed(cast(places, INT64)), bounds = packed(cast(offsets, INT64)), y
+    cdef Tensor table
     cdef Py_ssize_t[2] dims
+    table, at = rows_at(weight, at)
     begin(&of, table, at, bounds, mean, has_end)
     dims[0], dims[1] = of.count, of.n
     count("embedding_bag", 2, dims)

@@ -1,20 +1,27 @@
 """Normalisation of rows, as in `layer_norm`. Outside autograd.
 
-The last dims are normalised, and the weight has their shape. Half types are computed in float32.
+The last dims are normalised, and the weight has their shape. Half types are computed in float32,
+forward some rows at a time in scratch memory.
 """
 
-from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
+from tensorlib._core.base.dtypes cimport (
+    FLOAT32, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, dtype_object,
+)
 from tensorlib._core.base.kernels cimport find_pairs
+from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.arrange cimport fold
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL, SUM
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed, zero
+from tensorlib._core.tiles.loops cimport cast_loop, find_cast
 
 from tensorlib._core.interpreters.recording import UnsupportedDtype
 
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
+    TILE = 1 << 12       # elements of half types that are widened together, at least a row
+    LONGEST = 1 << 20    # elements of the longest row that is
     PARTIAL = 64         # rows that have one sum for the gradient of the weight
 
 ctypedef void (*rows_fn)(const char* x, const char* w, const char* b, char* y, Py_ssize_t rows,
@@ -42,6 +49,28 @@ ctypedef struct Work:
     Py_ssize_t rows, n, itemsize
     double eps
     bint centered
+    cast_loop widen      # of half types that are widened some rows at a time, or NULL
+    cast_loop narrow
+    bint failed
+
+
+cdef void run_half_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Forward on rows [begin, end) of a half type, of which some at a time become float32"""
+    cdef Work* work = <Work*>context
+    cdef Py_ssize_t n = work.n, here, together = min(end - begin, max(1, TILE // n))
+    cdef size_t nbytes = 2 * together * n * sizeof(float)
+    cdef char* x = take_scratch(nbytes)
+    cdef char* y = x + together * n * sizeof(float)
+    if x == NULL:
+        work.failed = True
+        return
+    while begin < end:
+        here = min(together, end - begin)
+        work.widen(work.x + 2 * begin * n, x, here * n)
+        (<rows_fn>work.loop)(x, work.w, work.b, y, here, n, work.eps, work.centered)
+        work.narrow(y, work.y + 2 * begin * n, here * n)
+        begin += here
+    give_scratch(x, nbytes)
 
 
 cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -72,7 +101,11 @@ cdef int run(Work* work, Py_ssize_t pieces, Py_ssize_t numel) except -1:
     if work.kind == WEIGHT:
         return share(run_partials, work, work.y, pieces, 1 + grain // PARTIAL,
                      numel < RELEASE_GIL)
-    return share(run_rows, work, work.y, pieces, grain, numel < RELEASE_GIL)
+    share(run_rows if work.widen == NULL else run_half_rows, work, work.y, pieces, grain,
+          numel < RELEASE_GIL)
+    if work.failed:
+        raise MemoryError("affine_norm: no memory for rows")
+    return 0
 
 
 cdef int begin(Work* work, str name, Kind kind, Tensor x, int ndim, const Py_ssize_t* dims,
@@ -100,6 +133,9 @@ cdef int begin(Work* work, str name, Kind kind, Tensor x, int ndim, const Py_ssi
     work.kind, work.eps, work.centered = kind, eps, centered
     work.itemsize = 4 if dtype == FLOAT32 else 8
     work.loop = row_loops[<int>kind][dtype != FLOAT32]
+    work.widen, work.narrow, work.failed = NULL, NULL, False
+    if kind == FORWARD and ITEMSIZE[x.type] == 2 and work.n <= <Py_ssize_t>LONGEST:
+        work.widen, work.narrow = find_cast(x.type, FLOAT32), find_cast(FLOAT32, x.type)
     return dtype
 
 
@@ -114,8 +150,9 @@ def affine_norm(Tensor input, Tensor weight, Tensor bias, double eps, bint cente
     cdef Work work
     cdef int dtype = begin(&work, "affine_norm", FORWARD, input, weight.ndim_, weight.dims, eps,
                            centered)
-    cdef Tensor x = packed(cast(input, dtype)), w = packed(cast(weight, dtype))
-    cdef Tensor b = packed(cast(bias, dtype)), out = new_like(x, dtype)
+    cdef Tensor x = packed(cast(input, dtype) if work.widen == NULL else input)
+    cdef Tensor w = packed(cast(weight, dtype)), b = packed(cast(bias, dtype))
+    cdef Tensor out = new_like(x, x.type)
     check_alike("affine_norm", weight, bias)
     if out.numel_:
         work.x, work.w = x.data_pointer, w.data_pointer

@@ -55,12 +55,19 @@ def counts_of(owners, kept, count, like):
     return zeros(count, dtype=like.dtype).index_add(0, owners, kept.to(like.dtype)).clamp(min=1)
 
 
+def shares_of(grad, places, offsets, mean, has_end):
+    """What the gradients of bags give to the row of each place."""
+    owners, kept, count = places_in_bags(places.shape[0], offsets, has_end)
+    wide = grad.float() if grad.itemsize == 2 else grad       # in which all counts are exact
+    each = (grad / counts_of(owners, kept, count, wide).unsqueeze(1)).to(grad.dtype) if (
+        mean) else grad
+    return where(kept.unsqueeze(1), each.index_select(0, owners), 0)
+
+
 def sums_back_formula(grad, places, offsets, rows, mean, has_end):
     """`bag_sums_backward` composed of operations."""
-    owners, kept, count = places_in_bags(places.shape[0], offsets, has_end)
-    each = grad / counts_of(owners, kept, count, grad).unsqueeze(1) if mean else grad
-    each = where(kept.unsqueeze(1), each.index_select(0, owners), 0)
-    return zeros((rows, grad.shape[1]), dtype=grad.dtype).index_add(0, places, each)
+    return zeros((rows, grad.shape[1]), dtype=grad.dtype).index_add(
+        0, places, shares_of(grad, places, offsets, mean, has_end))
 
 
 def sums_reference(w, places, offsets, mean, has_end):
@@ -100,11 +107,15 @@ def bag_sums_backward(grad: Tensor, places: Tensor, offsets: Tensor, rows, mean,
 
 
 def sums_back(grad, weight, places, offsets, mean, has_end):
-    """`bag_sums_backward`, as the sweep calls it."""
+    """`bag_sums_backward`, as the sweep calls it. Where few rows of a half type have a gradient,
+    the kernel would take longer for all others, in float32."""
+    if isinstance(grad, Tensor) and grad.itemsize == 2 and weight.shape[0] > places.shape[0]:
+        return zeros(weight.shape, dtype=grad.dtype).index_add_(
+            0, places, shares_of(grad, places, offsets, mean, has_end))
     return bag_sums_backward(grad, places, offsets, weight.shape[0], mean, has_end)
 
 
-@differentiated_by(sums_formula, sums_back, constants=2)
+@differentiated_by(sums_formula, sums_back, constants=2, takes_halves=True)
 @op(public=False, method=False, takes="floating", tolerance="reduction",
     reference=sums_reference, samples=part_samples, kernel=kernels.bag_sums, checks_values=True)
 def bag_sums(weight: Tensor, places: Tensor, offsets: Tensor, mean, has_end):
@@ -150,7 +161,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets=None, max_norm=None, no
     check_optional("embedding_bag", offsets=offsets, per_sample_weights=per_sample_weights)
     if mode != "max" and input.dtype.name in ("int32", "int64") and max_norm is None and (
             padding_idx is None and per_sample_weights is None and not scale_grad_by_freq and
-            weight.ndim == 2 and weight.itemsize > 2 and weight.is_floating_point()):
+            weight.ndim == 2 and weight.is_floating_point()):
         if input.ndim == 2 and offsets is None:
             begins = arange(input.shape[0]) * input.shape[1]
             return bag_sums(weight, input.reshape(-1).long(), begins, mode == "mean", False)

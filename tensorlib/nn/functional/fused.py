@@ -71,13 +71,14 @@ def differentiated_by(formula, backward, *kept, constants=0, takes_halves=False)
         def pull(g, *values):
             if direct and not is_grad_enabled():
                 return backward(g, *take(values))
-            if takes_halves:
+            plain = not is_grad_enabled() and (
+                len(op.outputs) == 1 or all(x is None for x in g[results:]))
+            if takes_halves and not plain:
                 g, values = in_single(g), tuple(map(in_single, values))
             tensors, outputs = values[:count], values[count:count + len(named)]
             attributes = values[count + len(named):]
             if len(op.outputs) == 1:                     # its gradient is no tuple
                 g = (g,)
-            plain = not is_grad_enabled() and all(x is None for x in g[results:])
             gs = tuple(zeros_like(out) if g_out is None else g_out
                        for g_out, out in zip(g[:results] if plain else g, outputs)
                        ) if by_output else g

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from tensorlib import arange, div, result_type, where
+from tensorlib import arange, div, empty_like, float32, result_type, where
 from tensorlib._core.base.shape import broadcast_shapes
+from tensorlib._core.interpreters.foreign import is_looked_at_alone
 from tensorlib._core.layers import margins, nll
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.activations import logsigmoid
@@ -91,7 +92,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p=2.0, eps=1e-6, keepdim=False):
 @distance_function(reference=lambda x, p=2.0, dim=1, eps=1e-12: x / np.maximum(
                        (np.abs(x) ** p).sum(dim, keepdims=True) ** (1 / p), eps),
                    samples=given(((2, 3),), ((3,), 1.0, 0), ((2, 3), 3.0, 0)),
-                   errors=refusals((IndexError, (3,))), complex=True)
+                   errors=refusals((IndexError, (3,))), complex=True, rounds_once=False)
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out=None):
     """The vectors along a dim over their norms of type `p`, which are at least `eps`.
 
@@ -99,7 +100,13 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
     """
     no_integers("normalize", input)
     check_optional("normalize", out=out)
-    norms = input.norm(p, dim, keepdim=True).clamp(min=eps)
+    if input.is_floating_point() and input.itemsize == 2:         # computed in float32
+        out = empty_like(input) if out is None and is_looked_at_alone(input) else out
+        if out is None:
+            return normalize(input.float(), p, dim, eps).to(input.dtype)
+        norms = input.norm(p, dim, keepdim=True, dtype=float32).clamp(min=eps)
+    else:
+        norms = input.norm(p, dim, keepdim=True).clamp(min=eps)
     return div(input, norms.expand(input.shape), out=out)
 
 
