@@ -4,6 +4,7 @@ import pytest
 
 import tensorlib as tl
 from tensorlib import nn
+from tensorlib._core.apply.getitem import is_plain_write
 
 
 class Asked(tl.Tensor):
@@ -52,3 +53,12 @@ def test_plain_tensors_meta_and_devices_are_told_apart_after_all_was_seen(call):
         assert call(x).equal(found)
     parameter = nn.Parameter(x.clone())
     assert call(parameter).requires_grad and type(call(parameter)) is tl.Tensor
+
+
+def test_plain_tensors_are_written_where_they_lie():
+    x, y = tl.zeros(3), tl.ones(3)
+    meta = tl.ones(3, device="meta")
+    assert is_plain_write(x, y)
+    for other in (asked([1.0, 2.0, 3.0]), meta):
+        assert not is_plain_write(x, other) and not is_plain_write(other, y)
+        assert not is_plain_write(x, y, other)

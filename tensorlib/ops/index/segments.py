@@ -182,7 +182,7 @@ def by_positions(data, lengths, offsets, axis, kind, first, unsafe):
         index = index.reshape(*outer, size, *[1] * len(rest)).expand(data.shape)
         out = scatter_reduce(base, axis, index, data, kind,
                              include_self=kind not in ("amax", "amin"))
-    return out.narrow(axis, 0, pieces), lengths
+    return out.narrow(axis, 0, pieces).contiguous(), lengths
 
 
 declared(__name__)
