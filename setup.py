@@ -93,9 +93,9 @@ UNCOPIED = {"attention", "softmax"}
 # -O3 takes 380 kB more of a wheel. Some take only a tenth more time there with -Os; others, such as
 # half types and Bessel functions, are slower, but rarer there than 100 kB of each wheel are worth.
 OLDEST = "v2"
-SMALL_IN_OLDEST = {"alignments", "bessel_jyk", "complex_arithmetic", "complex_functions", "distances",
-                   "entries", "fourier", "gamma", "grid", "halves", "pooling_lanes", "ranks",
-                   "small_matrices", "variates", "windows"}
+SMALL_IN_OLDEST = {"alignments", "bessel_jyk", "complex_arithmetic", "complex_functions",
+                   "distances", "entries", "fourier", "gamma", "grid", "halves", "pooling_lanes",
+                   "ranks", "small_matrices", "variates", "windows"}
 # What vectors of 64 bytes do not make faster, or slower, as pooling, which took 1.1 to 1.4 times as
 # long. In level v4 these have the flags of v3; where that is built too, as in a wheel, v4 takes
 # them of it, which saves 150 kB.

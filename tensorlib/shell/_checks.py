@@ -5,6 +5,7 @@ from typing import Any
 
 from tensorlib._core.arrays.convert import tensor
 from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.interpreters import foreign
 from tensorlib._core.tensor.tensor import Tensor
 
 USUAL = "Expected cond to be True, but got False."
@@ -55,7 +56,10 @@ def _check_tensor_all(cond: Tensor, message: Callable[[], Any] | None = None) ->
 
 
 def _assert(condition: Any, message: str) -> None:
-    """Python's `assert`."""
+    """Python's `assert`; of what `fx` traces it is a call in the graph."""
+    if foreign.overrides(condition) and not isinstance(condition, Tensor):
+        foreign.dispatched(_assert, foreign.overriding((condition,)), (condition, message), {})
+        return
     if isinstance(condition, Tensor) and type(condition) is not Tensor:
         condition = bool(condition)
     assert condition, message

@@ -75,6 +75,14 @@ def elements_set_in_a_made_tensor(x):
 def elements_set_by_a_mask(x):
     y = x.clone()
     y[x > 0] = 0.0
+    y[1:][y[1:] < -1] = tl.tensor(-1.0)
+    return y
+
+
+@of_tensors((4, 3))
+def several_set_by_a_mask(x):
+    y = x.clone()
+    y[x > 0] = x[0, :1]
     return y
 
 

@@ -50,7 +50,7 @@ WARNED = {
     "repr": "shown_as_text",
     "argument that requires": "leaf_made_inside",
     "by way of what detach": "detached_write_linked",
-    "meta tensors": "elements_set_by_a_mask",
+    "meta tensors": "several_set_by_a_mask",
     "size of what it gives": "nonzero unique where_of_one_argument",
     "Generator": "own_generator_inside",
     "manual_seed": "manual_seed_inside",

@@ -304,3 +304,14 @@ def test_the_rows_of_a_graph_are_printed(capsys):
     rows = capsys.readouterr().out.split("\n")
     assert rows[0].split() == ["opcode", "name", "target", "args", "kwargs"]
     assert set(rows[1]) == {"-", " "} and rows[2].split() == ["placeholder", "x", "x", "()", "{}"]
+
+
+def test_assertions_stay_in_the_graph():
+    def f(x):
+        tl._assert(x.shape[-1] == 3, "three")
+        return x + 1
+    traced = fx.symbolic_trace(f)
+    assert "_assert(eq, 'three')" in traced.code and not traced.graph.eliminate_dead_code()
+    assert traced(tl.ones(3)).tolist() == [2, 2, 2]
+    with pytest.raises(AssertionError, match="^three"):
+        traced(tl.ones(2))

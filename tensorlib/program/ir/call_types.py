@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from operator import getitem
 from typing import Any, NamedTuple
 
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.graph.op import Op, registry
 from tensorlib._core.index.keys import Index, parse, put
 from tensorlib._core.interpreters.stack import current_layer
@@ -269,8 +270,18 @@ def write_at_index(input: Tensor, values: Any, *, index: Any) -> Tensor:
     return input
 
 
+def is_fill(input: Any, value: Any, key: Any) -> bool:
+    """Whether a number is written at a mask: `masked_fill`, whose sizes do not depend on values."""
+    return (isinstance(input, Variable) and isinstance(key, Variable) and key.dtype.name == "bool"
+            and input.shape == key.shape and has_gradients(input.dtype)
+            and (type(value) in (int, float) or isinstance(value, Variable)
+                 and not value.shape and value.dtype == input.dtype and value.stop_gradient))
+
+
 def write_of(name: str, values: list[Any], kwargs: dict[str, Any], line: str) -> OpCall:
     """The call in place of a method `name`, or of "setitem", and its arguments."""
+    if name == "setitem" and is_fill(*values):
+        name, values = "masked_fill_", [values[0], values[2], values[1]]
     type = "put_index_" if name == "setitem" else name
     form = form_of(type)
     attributes = dict(zip(form.attributes, values[len(form.arguments):]))
