@@ -71,9 +71,9 @@ COLD = {"arena", "as_products", "attached", "attention", "bags", "channels_last"
         "compiled", "convert", "convolution", "cpu", "depthwise_lanes", "dlpack", "dtypes",
         "error_names", "executor", "fill_upcalls", "foreign", "fusion", "generator", "gradients",
         "graph_reader", "grid_sample", "group_norm", "hooks", "lapack", "levels", "mapping",
-        "nested", "node_properties", "on_meta", "op", "out_argument", "pickling", "plans", "pool",
-        "profile", "python_nodes", "rebasing", "rebuilt", "reinterpret", "settings", "signatures",
-        "stack", "transforms", "triangles"}
+        "nested", "node_properties", "on_meta", "op", "out_argument", "overlapping", "pickling",
+        "plans", "pool", "profile", "properties", "python_nodes", "rebasing", "rebuilt",
+        "reinterpret", "settings", "signatures", "stack", "transforms", "triangles"}
 WARM_LOOPS = ["-O2", "-ftree-vectorize"] + ["-fvect-cost-model=dynamic"] * LINUX
 LEAN = {"bessel", "binary", "bounds", "cast", "division", "exponential", "normal", "normalize",
         "panels", "trigonometric", "unary"}
@@ -90,12 +90,14 @@ LONE_LOOPS = ["-O3", "-fno-ipa-cp-clone", "-fno-unswitch-loops", "-fno-peel-loop
 # softmax takes two thirds of the time to compile, and both 200 kB less of a wheel's objects.
 UNCOPIED = {"attention", "softmax"}
 # The kernels of level v2, for processors older than 2013, are vectorised and no more: beyond that
-# -O3 takes 380 kB more of a wheel. Some take only a tenth more time there with -Os; others, such as
-# half types and Bessel functions, are slower, but rarer there than 100 kB of each wheel are worth.
+# -O3 takes 380 kB more of a wheel. Those that fewer programs use have -Os there, under which GCC 12
+# vectorises nothing: some take a tenth more time, others several times as long, but they are rarer
+# on such processors than 150 kB of each wheel are worth.
 OLDEST = "v2"
 SMALL_IN_OLDEST = {"alignments", "bessel_jyk", "complex_arithmetic", "complex_functions",
-                   "distances", "entries", "fourier", "gamma", "grid", "halves", "pooling_lanes",
-                   "ranks", "small_matrices", "variates", "windows"}
+                   "depthwise", "distances", "entries", "fourier", "gamma", "grid", "grouped",
+                   "halves", "nll", "pooling", "pooling_lanes", "ranks", "recurrent",
+                   "small_matrices", "triangles", "variates", "windows"}
 # What vectors of 64 bytes do not make faster, or slower, as pooling, which took 1.1 to 1.4 times as
 # long. In level v4 these have the flags of v3; where that is built too, as in a wheel, v4 takes
 # them of it, which saves 150 kB.
