@@ -26,8 +26,8 @@ def functions(library):
             module = importlib.import_module(".".join(filter(None, (library, name))))
         except ImportError:
             continue
-        for what, value in sorted(vars(module).items()):
-            full = ".".join(filter(None, (name, what)))
+        for what in sorted({*vars(module), *getattr(module, "__all__", ())}):    # some come late
+            full, value = ".".join(filter(None, (name, what))), getattr(module, what)
             if what.startswith("_") or getattr(value, "__module__", "") == "typing":
                 continue
             if isinstance(value, type):

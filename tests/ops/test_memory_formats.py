@@ -69,7 +69,8 @@ def test_what_is_refused():
     with pytest.raises(RuntimeError, match="required rank 5 tensor to use channels_last_3d"):
         tl.ones(2, 3, 4, 5).contiguous(memory_format=tl.channels_last_3d)
     assert not tl.ones(2, 3).is_contiguous(memory_format=tl.channels_last)
-    for format in (tl.preserve_format, 3, "channels_last"):
+    assert tl.ones(2, 3).is_contiguous(memory_format=tl.preserve_format)
+    for format in (3, "channels_last"):
         with pytest.raises(RuntimeError, match="is_contiguous: memory_format must be contiguous_f"):
             tl.ones(2).is_contiguous(memory_format=format)
 
