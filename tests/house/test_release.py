@@ -1,5 +1,7 @@
-"""A release: what it changes in a checkout, and what it refuses; the settings of the wheels."""
+"""A release: what it changes in a checkout, and what it refuses; the settings of the wheels, and
+the tests that the checks of a commit name."""
 
+import re
 import shutil
 import subprocess
 import tomllib
@@ -87,3 +89,12 @@ def test_wheels_are_built_for_the_pythons_that_are_supported():
     assert builds[0] == f"cp3{oldest}-*" and len(builds) == len(set(builds)) >= 4
     workflow = (ROOT / ".github/workflows/wheels.yml").read_text()
     assert "python -m cibuildwheel" in workflow and "native" in workflow
+
+
+def test_the_tests_that_checks_name_are_there():
+    text = "".join((ROOT / ".ci" / name).read_text() for name in ("run", "sanitized"))
+    named = {word.partition("::")[0] for word in re.findall(r"\btests/[][\w/{},*!:.-]+", text)}
+    assert len(named) > 10
+    for words in sorted(named):       # with braces and patterns, of which each must find files
+        subprocess.run(["bash", "-O", "failglob", "-c", f"ls -d {words}"], cwd=ROOT, check=True,
+                       stdout=subprocess.DEVNULL)
