@@ -263,9 +263,16 @@ def linalg_lu_solve(LU: Tensor, pivots, B: Tensor, *, left=True, adjoint=False):
     require_square("linalg.lu_solve", LU, "LU")
     require_matrices("linalg.lu_solve", B, "B")
     require_one_dtype("linalg.lu_solve", LU, B)
+    n = LU.shape[-1]
+    if B.shape[-2 if left else -1] != n:
+        raise RuntimeError("linalg.lu_solve: Incompatible shapes of A and B for the equation "
+                           f"{'AX' if left else 'XA'} = B: {tuple(LU.shape)} and {tuple(B.shape)}")
+    if tuple(pivots.shape[-1:]) != (n,):
+        raise RuntimeError(f"linalg.lu_solve: takes a pivot for each of the {n} columns, got "
+                           f"pivots of shape {tuple(pivots.shape)}")
     if not left:
         return linalg_lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
-    order = pivot_matrices(pivots, LU.shape[-2])
+    order = pivot_matrices(pivots, n)
     if adjoint:
         inner = linalg_solve_triangular(LU.mH, B, upper=False)
         inner = linalg_solve_triangular(LU.mH, inner, upper=True, unitriangular=True)
@@ -275,6 +282,8 @@ def linalg_lu_solve(LU: Tensor, pivots, B: Tensor, *, left=True, adjoint=False):
 
 def permuted(order, x):
     """order @ x for permutation matrices, without a product."""
+    if not order.shape[-1]:
+        return x
     rows = order.argmax(-1).unsqueeze(-1)
     while rows.ndim < x.ndim:
         rows = rows.unsqueeze(0)

@@ -143,6 +143,9 @@ def of_bounds(name: str, layout: Any, bounds: Any, others: Any, values: Any, siz
                            f"{tuple(bounds.shape)}, {tuple(others.shape)} and "
                            f"{tuple(values.shape)}")
     block = tuple(values.shape[dims:dims + 2]) if blocked else (1, 1)
+    if 0 in block:
+        raise RuntimeError(f"{name}: blocks must have elements, got values of shape "
+                           f"{tuple(values.shape)}")
     ascend, least, most, ordered = survey_bounds(bounds, others)
     if not ascend:
         raise RuntimeError(f"{name}: the bounds must ascend from 0 to the {others.shape[-1]} "

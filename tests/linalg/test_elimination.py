@@ -138,3 +138,25 @@ def test_systems_of_factors(dtype, matrices, sides, left, adjoint):
     a = a.swapaxes(-1, -2).conj() if adjoint else a
     assert x.shape == np.broadcast_shapes(matrices, sides) + b.shape[-2:]
     np.testing.assert_allclose(a @ x if left else x @ a, np.broadcast_to(b, x.shape), atol=1e-10)
+
+
+@pytest.mark.parametrize("adjoint", [False, True])
+def test_right_hand_sides_and_pivots_that_do_not_fit_factors(adjoint):
+    lu, pivots = tl.linalg.lu_factor(tl.eye(3) + 1)
+    for rows in (0, 1, 2, 4):                       # more rows are not left out
+        for left in (True, False):
+            b = tl.ones(rows, 2) if left else tl.ones(2, rows)
+            with pytest.raises(RuntimeError, match="linalg.lu_solve: Incompatible shapes"):
+                tl.linalg.lu_solve(lu, pivots, b, left=left, adjoint=adjoint)
+    for few in (pivots[:2], pivots[:0], pivots[0]):
+        with pytest.raises(RuntimeError, match="a pivot for each of the 3 columns"):
+            tl.linalg.lu_solve(lu, few, tl.ones(3, 1), adjoint=adjoint)
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_systems_of_no_rows_by_their_factors(left):
+    b = tl.ones(2, 0, 3) if left else tl.ones(2, 3, 0)
+    for adjoint in (False, True):
+        solved = tl.linalg.lu_solve(*tl.linalg.lu_factor(tl.ones(0, 0)), b, left=left,
+                                    adjoint=adjoint)
+        assert solved.shape == b.shape

@@ -212,3 +212,9 @@ def test_gradients_given_to_sparse_results(kind):
         assert_close(a.grad.to_dense(), 2 * x * weights)
     with pytest.raises(RuntimeError, match="expected a gradient of shape"):
         a.backward(weights[1:])
+
+
+@pytest.mark.parametrize("shape", [(1, 0, 2), (1, 2, 0), (1, 0, 0)])
+def test_blocks_have_elements(shape):
+    with pytest.raises(RuntimeError, match="sparse_bsr_tensor: blocks must have elements"):
+        tl.sparse_bsr_tensor([0, 1], [0], tl.zeros(shape), (0, 0))
