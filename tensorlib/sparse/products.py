@@ -108,12 +108,22 @@ def bmm(input: Any, mat2: Any) -> Tensor:
     return product(whole, mat2.flatten(0, 1)).unflatten(0, (count, m))
 
 
+def added(name: str, input: Any, found: Tensor, dims: int, beta: Any, alpha: Any) -> Any:
+    """beta * input + alpha * found. Raises: RuntimeError unless `found` has so many dims, to whose
+    shape `input` expands."""
+    if found.ndim != dims:
+        raise RuntimeError(f"{name}: expected a product of {dims} dims, got one of shape "
+                           f"{tuple(found.shape)}")
+    input = input.expand(found.shape) if isinstance(input, Tensor) else input
+    return beta * input + alpha * found
+
+
 @does(operations.addmv, layouts=True)
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * input + alpha * (mat @ vec), with a sparse matrix."""
     if isinstance(input, SparseTensor) or isinstance(vec, SparseTensor):
         raise refuse("addmv", input, mat, vec)
-    return beta * input + alpha * matmul(mat, vec)
+    return added("addmv", input, matmul(mat, vec), 1, beta, alpha)
 
 
 @does(operations.addmm, layouts=True)
@@ -122,7 +132,7 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
     if isinstance(input, SparseTensor) or isinstance(mat1, SparseTensor) == isinstance(
             mat2, SparseTensor):
         raise refuse("addmm", input, mat1, mat2)
-    return beta * input + alpha * matmul(mat1, mat2)
+    return added("addmm", input, matmul(mat1, mat2), 2, beta, alpha)
 
 
 @on_entries

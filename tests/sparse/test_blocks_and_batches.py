@@ -218,3 +218,15 @@ def test_gradients_given_to_sparse_results(kind):
 def test_blocks_have_elements(shape):
     with pytest.raises(RuntimeError, match="sparse_bsr_tensor: blocks must have elements"):
         tl.sparse_bsr_tensor([0, 1], [0], tl.zeros(shape), (0, 0))
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr"])
+def test_a_product_is_not_broadcast_to_what_it_is_added_to(layout):
+    a, x = tl.ones(1, 3).to_sparse(layout=getattr(tl, layout)), tl.ones(3, 3)
+    with pytest.raises(RuntimeError, match="expand"):
+        tl.addmm(x, a, x)
+    with pytest.raises(RuntimeError, match="addmm: expected a product of 2 dims"):
+        tl.addmm(x, a, tl.ones(3))
+    with pytest.raises(RuntimeError, match="expand"):
+        tl.addmv(tl.ones(3), a, tl.ones(3))
+    assert tl.addmm(tl.tensor(1.0), a, x).tolist() == [[4, 4, 4]]

@@ -140,7 +140,8 @@ def bilinear_reference(a, b, w, bias=None):
            tolerance="product", reference=bilinear_reference,
            samples=lambda rng: ((tuple(rng.uniform(-1, 1, s) for s in (a, b, (2, 3, 2), (2,))), {})
                                 for a, b in (((4, 3), (4, 2)), ((3,), (2,)))),
-           errors=refusals((RuntimeError, (4, 3), np.ones((4, 2)), np.ones((2, 2, 2)))),
+           errors=refusals((RuntimeError, (4, 3), np.ones((4, 2)), np.ones((2, 2, 2))),
+                           (RuntimeError, (4, 3), np.ones((4, 2)), np.ones((2, 3, 2)), np.ones(1))),
            complex=True)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias=None):
     """input1 @ weight[k] @ input2 for each k, plus a bias.
@@ -154,6 +155,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias=None):
         raise RuntimeError(f"bilinear: sizes do not fit: {tuple(input1.shape)}, "
                            f"{tuple(input2.shape)} and a weight of {tuple(weight.shape)}")
     k, m, n = weight.shape
+    if bias is not None and tuple(bias.shape) != (k,):
+        raise RuntimeError(f"bilinear: bias size does not match weight size: got "
+                           f"{tuple(bias.shape)} but expected {(k,)}")
     first = input1 @ weight.transpose(0, 1).reshape(m, k * n)          # one product for all of k
     out = (first.unflatten(-1, (k, n)) @ input2.unsqueeze(-1)).squeeze(-1)
     return out if bias is None else out + bias
