@@ -89,7 +89,7 @@ LONE_LOOPS = ["-O3", "-fno-ipa-cp-clone", "-fno-unswitch-loops", "-fno-peel-loop
 # Helpers that these call in several places are too long to be worth a copy in each: without it
 # softmax takes two thirds of the time to compile, and both 200 kB less of a wheel's objects.
 UNCOPIED = {"attention", "softmax"}
-# Level v2, for processors older than 2013, is vectorised and no more, which saves 380 kB of a wheel.
+# Level v2, for processors older than 2013, is vectorised and no more: 380 kB less of a wheel.
 # What fewer programs use has -Os, by which GCC 12 vectorises nothing: it saves 150 kB more.
 OLDEST = "v2"
 SMALL_IN_OLDEST = {"alignments", "bessel_jyk", "complex_arithmetic", "complex_functions",
