@@ -1,7 +1,7 @@
 """Builds the compiled parts: the kernels once per instruction set, everything else once.
 
 All that is built once is linked into one shared object, `tensorlib/_kernels/compiled`, in
-which `compiled.pyx` finds the modules. `_kernels/*.pyx` is translated to C once and compiled for
+which `compiled.pyx` finds the modules. `_kernels/*/*.pyx` is translated to C once and compiled for
 every level in `LEVELS`, into `_kernels/<level>`; the one for this processor is picked at import.
 Only `build_ext` translates; C files and objects live in `build/`. A build repeats what has changed,
 and all of it where the settings have.
@@ -180,7 +180,7 @@ LISTING = PACKAGE / "_kernels" / "compiled.pyx"     # includes what list_modules
 # What Cython needs in most modules, such as its type of function, is compiled in this one alone,
 # which it writes itself; in each of them it took 0.3 s, and 25 kB of the shared object.
 UTILITY = PACKAGE / "_kernels" / "utility.c"
-INCLUDED = [NUMPY, PACKAGE / "_core", PACKAGE / "_kernels"]
+INCLUDED = [NUMPY, PACKAGE / "_kernels"]
 
 DIRECTIVES = {
     "language_level": 3,
@@ -248,7 +248,7 @@ def digest():
 
 
 def depends_on_level(source):
-    return source.parent.name == "_kernels" and source.stem not in ONCE
+    return "_kernels" in source.parts and source.stem not in ONCE
 
 
 def stands_alone(source):
@@ -367,7 +367,7 @@ def mended(text, where, head, flawed, sound):
 
 
 # What most modules cimport is read once, by the process that those which translate are forked of.
-CIMPORTED = {True: PACKAGE / "_kernels" / "vecmath.pxd",        # of modules that stand alone
+CIMPORTED = {True: PACKAGE / "_kernels" / "vecmath" / "basics.pxd",  # of what stands alone
              False: PACKAGE / "_core" / "tensor" / "tensor.pxd"}
 
 

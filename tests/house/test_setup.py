@@ -149,9 +149,10 @@ def test_sources_are_translated_where_they_are_newer_than_their_c_file(made, mon
     monkeypatch.chdir(SETUP.parent)
     names = made()
     assert names["outdated"](True) == ({names["UTILITY"], *names["sources"]()}, {})
-    found, header = names["outdated"].__globals__, Path("tensorlib/_kernels/fourier_plan.h")
+    found, header = names["outdated"].__globals__, Path("tensorlib/_kernels/fourier/fourier_plan.h")
     monkeypatch.setitem(found, "GENERATED", tmp_path)
-    chosen = [Path("tensorlib/_kernels/fourier.pyx"), Path("tensorlib/_core/layers/ctc.pyx")]
+    chosen = [Path("tensorlib", *parts) for parts in (
+        ("_kernels", "fourier", "fourier.pyx"), ("_core", "layers", "ctc.pyx"))]
     monkeypatch.setitem(found, "sources", lambda: chosen)
     for source in chosen:
         (tmp_path / source.with_suffix(".c")).parent.mkdir(parents=True, exist_ok=True)
@@ -185,12 +186,13 @@ def test_nothing_is_left_of_a_build_with_other_settings(made, monkeypatch, tmp_p
 
 
 @pytest.mark.parametrize("source, headers", [
-    ("normal.pyx", {"wide_doubles.h", "wide_log.h", "wide.h"}),         # as headers do, in turn
-    ("small_matrices.pyx", {"small_matrices.h"}),                       # in verbatim C
+    ("elementwise/normal.pyx", {"wide_doubles.h", "wide_log.h", "wide.h"}),  # as headers do, too
+    ("products/small_matrices.pyx", {"small_matrices.h"}),                   # in verbatim C
 ])
 def test_headers_that_are_included_anywhere_are_what_an_object_depends_on(made, source, headers,
                                                                           monkeypatch):
     monkeypatch.chdir(SETUP.parent)
     with_included, kernels = made()["with_included"], SETUP.parent / "tensorlib" / "_kernels"
-    files = [kernels / source, *([kernels / "wide_doubles.h"] if source == "normal.pyx" else [])]
-    assert {file.name for file in with_included(files)} == {source, *headers}
+    path = kernels / source
+    files = [path, *[kernels / "vecmath" / "wide_doubles.h"] * (path.name == "normal.pyx")]
+    assert {file.name for file in with_included(files)} == {path.name, *headers}

@@ -36,6 +36,8 @@ ELSEWHERE = {"tensorlib.utils.data.datasets": "datasets",         # which reads 
 SHELL = {path.stem for path in (PACKAGE / "shell").iterdir() if path.name[:2] != "__"}
 # The rooms of the large floors, in the same way; of `program` its own modules, too.
 ROOMS = {
+    "_kernels": ["vecmath", "types", "layout", "rows", "products", "fourier", "order", "random",
+                 "elementwise", "layers"],
     "_core": ["base", "tensor", "tiles", "graph", "interpreters", "arrays", "reduce", "layout",
               "index", "products", "layers", "convolutions", "apply", "create", "sweep"],
     "program": ["ir", "guards", "building", "passes", "run", "verify", "program",
@@ -224,9 +226,10 @@ def test_the_root_shows_the_parts_of_the_library_and_nothing_else():
     assert folders(PACKAGE / "program") | modules == set(ROOMS["program"])
 
 
-def test_every_module_of_the_core_is_in_a_room():
-    assert [path.name for path in (PACKAGE / "_core").iterdir()
-            if path.suffix in (".py", ".pyx", ".pxd")] == ["__init__.py"]
+@each("floor, outside", [("_core", set()), ("_kernels", {"compiled.pyx", "cpu.pyx"})])
+def test_every_compiled_module_is_in_a_room(floor, outside):
+    assert {path.name for path in (PACKAGE / floor).iterdir()
+            if path.suffix in (".py", ".pyx", ".pxd", ".pxi", ".h")} == {"__init__.py", *outside}
 
 
 def test_no_modules_import_each_other_in_a_circle():

@@ -1,7 +1,7 @@
 """Images and weights of convolutions under other sizes."""
 
 from tensorlib._core.tensor.tensor cimport Tensor
-from tensorlib._kernels.windows cimport Window
+from tensorlib._kernels.layers.windows cimport Window
 
 # Convolutions with windows of one element, for which an image is the matrix of its own columns:
 # images (B, C, *), weights (O, C, *) with sizes of 1 for the last *. `wide`: the result keeps the

@@ -10,7 +10,7 @@ from tensorlib._core.layout.views cimport permuted, reshaped
 from tensorlib._core.products.product cimport product, wide_product
 from tensorlib._core.tensor.tensor cimport Tensor, new_view
 from tensorlib._core.tiles.copies cimport packed
-from tensorlib._kernels.windows cimport Window
+from tensorlib._kernels.layers.windows cimport Window
 
 from tensorlib._core.layout.views import flip
 

@@ -25,7 +25,7 @@ from tensorlib._core.products.product cimport product, wide_product
 from tensorlib._core.tensor.lanes cimport lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, copy_into, laid, packed, zero
-from tensorlib._kernels.windows cimport Window
+from tensorlib._kernels.layers.windows cimport Window
 
 
 cdef Tensor new_of(str name, int dtype, object sizes):

@@ -3,7 +3,7 @@
 from tensorlib._core.convolutions.direct cimport Direct
 from tensorlib._core.convolutions.strips cimport Strips
 from tensorlib._core.layers.windows cimport window_fn
-from tensorlib._kernels.windows cimport Window
+from tensorlib._kernels.layers.windows cimport Window
 
 cdef enum Kind:
     FORWARD          # y := weight @ columns of x

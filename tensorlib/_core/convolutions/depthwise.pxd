@@ -1,6 +1,6 @@
 """Depthwise convolutions: each output channel sees one channel of the input."""
 
-from tensorlib._kernels.windows cimport Window
+from tensorlib._kernels.layers.windows cimport Window
 
 cdef enum DepthwisePass:
     OUTPUT                       # g := the products of the windows of x with the weight

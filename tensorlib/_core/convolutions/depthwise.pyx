@@ -20,7 +20,7 @@ from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport run_once
-from tensorlib._kernels.windows cimport Window
+from tensorlib._kernels.layers.windows cimport Window
 
 cdef enum:
     LINE = 16            # elements that kernels may read and write past the end of a row

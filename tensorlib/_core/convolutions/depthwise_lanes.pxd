@@ -1,7 +1,7 @@
 """Depthwise convolutions of channels-last images in float32."""
 
 from tensorlib._core.convolutions.depthwise cimport DepthwisePass
-from tensorlib._kernels.windows cimport Window
+from tensorlib._kernels.layers.windows cimport Window
 
 ctypedef struct Lanes:
     DepthwisePass kind

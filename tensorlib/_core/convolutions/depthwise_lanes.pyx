@@ -19,7 +19,7 @@ from tensorlib._core.convolutions.depthwise cimport (
     ADJOINT_OF_INPUT, ADJOINT_OF_WEIGHT, all_finite,
 )
 from tensorlib._core.convolutions.strips cimport area
-from tensorlib._kernels.windows cimport Window
+from tensorlib._kernels.layers.windows cimport Window
 
 cdef enum:
     PIECE = 1 << 18      # products in a piece of work

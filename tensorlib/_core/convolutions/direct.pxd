@@ -1,6 +1,6 @@
 """Direct convolutions: products of the windows of an image with weights, without im2col."""
 
-from tensorlib._kernels.windows cimport Window
+from tensorlib._kernels.layers.windows cimport Window
 
 ctypedef struct Direct:
     int dtype

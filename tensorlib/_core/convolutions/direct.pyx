@@ -2,8 +2,8 @@
 
 The elements of all windows have the same offsets (taps) from the first element of their window. So
 a window is given by the position of its first element, and six windows at a time are multiplied by
-a panel of the weight (`_kernels/panel_product.h`). Windows that extend beyond the image are taken
-from a copy of it that is padded with zeros.
+a panel of the weight (`_kernels/products/panel_product.h`). Windows that extend beyond the
+image are taken from a copy of it that is padded with zeros.
 
 Where windows are next to each other, one tap of all windows of a row is a contiguous run of the
 image. These runs are the rows of a matrix by which the weight is multiplied, and nothing is copied
@@ -23,7 +23,7 @@ from tensorlib._core.products.panel_products cimport (
     multiply_runs, multiply_windows, shortest_run, turn,
 )
 from tensorlib._core.tiles.loops cimport find_gather
-from tensorlib._kernels.windows cimport Window
+from tensorlib._kernels.layers.windows cimport Window
 
 cdef enum:
     PLACES = 240         # windows whose results are transposed together: a multiple of those that

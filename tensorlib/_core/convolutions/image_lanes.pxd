@@ -1,6 +1,6 @@
 """Convolutions of many small images, with one image in each lane of a vector."""
 
-from tensorlib._kernels.windows cimport Window
+from tensorlib._kernels.layers.windows cimport Window
 
 ctypedef struct Stacked:
     int dtype

@@ -16,7 +16,7 @@ from tensorlib._core.base.work cimport share
 from tensorlib._core.convolutions.joined_columns cimport add_rows
 from tensorlib._core.products.blas cimport multiply_matrices
 from tensorlib._core.products.panel_products cimport multiply_runs, shortest_run, turn
-from tensorlib._kernels.windows cimport Window
+from tensorlib._kernels.layers.windows cimport Window
 
 cdef enum:
     LEAST_IMAGES = 32

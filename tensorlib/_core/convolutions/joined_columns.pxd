@@ -1,7 +1,7 @@
 """Convolutions of small images by a large weight: one product for the columns of many images."""
 
 from tensorlib._core.layers.windows cimport window_fn
-from tensorlib._kernels.windows cimport Window
+from tensorlib._kernels.layers.windows cimport Window
 
 cdef enum Pass:
     JOINED_OUTPUT        # g := weight @ columns of x

@@ -15,7 +15,7 @@ from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport share
 from tensorlib._core.products.blas cimport multiply_matrices
 from tensorlib._core.products.panel_products cimport add_row
-from tensorlib._kernels.windows cimport BEHIND, PADDED, padded_plane, padded_side
+from tensorlib._kernels.layers.windows cimport BEHIND, PADDED, padded_plane, padded_side
 
 cdef enum:
     LARGE = 1 << 18      # elements of a weight from which on this is faster,

@@ -1,6 +1,6 @@
 """Gradients of weights in bfloat16 by planes of the input that are shifted, not copied."""
 
-from tensorlib._kernels.windows cimport Window
+from tensorlib._kernels.layers.windows cimport Window
 
 ctypedef struct Shifted:
     Window window

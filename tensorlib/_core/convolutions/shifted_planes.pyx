@@ -21,7 +21,7 @@ from tensorlib._core.products.pair_products cimport (
 )
 from tensorlib._core.products.panel_products cimport turn
 from tensorlib._core.tiles.loops cimport find_transpose
-from tensorlib._kernels.windows cimport area, padded_side
+from tensorlib._kernels.layers.windows cimport area, padded_side
 
 cdef enum:
     LEAST_CHANNELS = 16      # that come in and out, half of a tile

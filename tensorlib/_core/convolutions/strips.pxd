@@ -1,6 +1,6 @@
 """Results of convolutions cut into strips, whose columns stay in the caches."""
 
-from tensorlib._kernels.windows cimport Window
+from tensorlib._kernels.layers.windows cimport Window
 
 ctypedef struct Strips:
     int dim                     # the one of the three that is cut

@@ -3,7 +3,7 @@
 Outside autograd. Images are cut into rows, volumes into planes.
 """
 
-from tensorlib._kernels.windows cimport Window
+from tensorlib._kernels.layers.windows cimport Window
 
 
 cdef Strips one_strip(const Window* w) noexcept:

@@ -1,10 +1,10 @@
-"""Winograd's convolutions (`_kernels/winograd.h`): windows of 3 x 3 with fewer multiplications.
+"""Winograd's convolutions: windows of 3 x 3 with fewer multiplications.
 
-Outside autograd. A block of a few rows of tiles is processed at a time, maybe from several small
-images, so that the 16 matrices of its windows stay in the caches: it is transposed to channels-last
-and transformed, multiplied by the transformed weight in panels, and transformed back. The bits of a
-result do not depend on the other images of the batch, except that very few small images are
-computed by another algorithm.
+Outside autograd. The transforms are kernels (`_kernels/layers/winograd.h`). A block of a few rows
+of tiles is processed at a time, maybe from several small images, so that the 16 matrices of its
+windows stay in the caches: it is transposed to channels-last and transformed, multiplied by the
+transformed weight in panels, and transformed back. The bits of a result do not depend on the other
+images of the batch, except that very few small images are computed by another algorithm.
 
 An output needs 4 multiplications per channel, and not 9. Its error is about that of one chain of
 sums (docs/accuracy.md), but relative to the largest element of its window. If a result is not
@@ -27,7 +27,7 @@ from tensorlib._core.products.panel_products cimport (
 
 from tensorlib._core.base.pool import get_num_threads
 
-cdef extern from "winograd.h" nogil:
+cdef extern from "layers/winograd.h" nogil:
     ctypedef struct WinogradTiles:
         Py_ssize_t size[2]
         Py_ssize_t pad[2]

@@ -15,7 +15,7 @@ from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, zero
 from tensorlib._core.tiles.loops cimport cast_loop, find_cast
-from tensorlib._kernels.entries cimport Bags
+from tensorlib._kernels.products.entries cimport Bags
 
 from tensorlib._core.base.error_names import IndexOutOfRange
 

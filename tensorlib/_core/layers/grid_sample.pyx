@@ -10,7 +10,7 @@ from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport share
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, zero
-from tensorlib._kernels.grid cimport Look
+from tensorlib._kernels.layers.grid cimport Look
 
 cdef enum:
     PART = 1024              # points of an image that a thread samples at least

@@ -4,7 +4,7 @@ from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.tensor.lanes cimport lanes_of
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.loops cimport cast_loop
-from tensorlib._kernels.windows cimport Window
+from tensorlib._kernels.layers.windows cimport Window
 
 ctypedef struct Work:
     void* loop

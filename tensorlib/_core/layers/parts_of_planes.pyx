@@ -10,7 +10,7 @@ from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tiles.copies cimport laid, packed
 from tensorlib._core.tiles.loops cimport find_cast
-from tensorlib._kernels.windows cimport area
+from tensorlib._kernels.layers.windows cimport area
 
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work

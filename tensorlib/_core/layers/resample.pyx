@@ -11,7 +11,7 @@ from tensorlib._core.base.work cimport share
 from tensorlib._core.tensor.lanes cimport gives_lanes, lanes_of, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport laid, packed
-from tensorlib._kernels.resample cimport Taps
+from tensorlib._kernels.layers.resample cimport Taps
 
 cdef enum:
     PART = 4096              # products that a thread takes at least

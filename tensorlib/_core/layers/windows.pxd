@@ -1,7 +1,7 @@
 from libc.stdint cimport int64_t
 
 from tensorlib._core.tensor.tensor cimport Tensor
-from tensorlib._kernels.windows cimport Window
+from tensorlib._kernels.layers.windows cimport Window
 
 cdef enum Loop:
     IM2COL

@@ -1,10 +1,10 @@
 """Blocks of complex matrices: triangular systems, factors of Cholesky and Gauss, reflections.
 
-They have the signatures of the kernels for real numbers (`_kernels/triangles.h`), of whose rows and
-columns a number takes two, so that blocks are half as large. Systems and factors of Cholesky go to
-these kernels, as a matrix of 2 x 2 blocks (x, -y; y, x) for each number x + iy: that is triangular,
-too, where the numbers on its diagonal are real. In elimination and reflections rows y are kept
-beside iy, so that what is subtracted is a real product.
+They have the signatures of the kernels for real numbers (`_kernels/products/triangles.h`), of whose
+rows and columns a number takes two, so that blocks are half as large. Systems and factors of
+Cholesky go to these kernels, as a matrix of 2 x 2 blocks (x, -y; y, x) for each number x + iy: that
+is triangular, too, where the numbers on its diagonal are real. In elimination and reflections rows
+y are kept beside iy, so that what is subtracted is a real product.
 """
 
 from libc.math cimport fabs, fabsf, isfinite, sqrt

@@ -1,4 +1,4 @@
-"""Products of bfloat16 in float32, two at a time (`_kernels/pair_product.h`).
+"""Products of bfloat16 in float32, two at a time (`_kernels/products/pair_product.h`).
 
 As with panels of float32, an element is a sum of partial sums, each over at most DEPTH products, so
 that its bits depend on k alone. On a Zen 4 512 x 512 @ 512 x 512 takes 1.4 ms, and 2.9 in float32.

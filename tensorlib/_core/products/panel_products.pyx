@@ -1,4 +1,4 @@
-"""The library's own matrix products, by packed panels (`_kernels/panel_product.h`).
+"""The library's own matrix products, by packed panels (`_kernels/products/panel_product.h`).
 
 They are used for products so small that a BLAS is not worth its call, and for all sizes where the
 BLAS has slower kernels. On a Zen 5 OpenBLAS and MKL run their AVX2 kernels, at half of what its

@@ -1,7 +1,7 @@
-from tensorlib._kernels.fourier_plan cimport Job, Place, Plan
+from tensorlib._kernels.fourier.fourier_plan cimport Job, Place, Plan
 
 
-ctypedef struct Functions:                       # of `_kernels/fourier.pyx`, for one dtype
+ctypedef struct Functions:                       # of `_kernels/fourier/fourier.pyx`, for one dtype
     Py_ssize_t (*lanes)() noexcept nogil         # rows of a vector
     Py_ssize_t (*plan_size)(Plan* plan) noexcept nogil
     void (*fill)(Plan* plan, char* memory) noexcept nogil

@@ -13,7 +13,7 @@ from libc.stdlib cimport free
 
 from tensorlib._core.base.kernels cimport find_function
 from tensorlib._core.base.locks cimport Lock, drop, hold
-from tensorlib._kernels.fourier_plan cimport COMPLEX_TO_COMPLEX, Passes
+from tensorlib._kernels.fourier.fourier_plan cimport COMPLEX_TO_COMPLEX, Passes
 
 cdef extern from "<stdlib.h>" nogil:
     int posix_memalign(void** memory, size_t alignment, size_t nbytes)

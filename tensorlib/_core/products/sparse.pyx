@@ -10,7 +10,7 @@ from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.work cimport run_once
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed, zero
-from tensorlib._kernels.entries cimport Entries
+from tensorlib._kernels.products.entries cimport Entries
 
 cdef extern from *:
     int __builtin_ctzll(unsigned long long) nogil

@@ -1,9 +1,9 @@
 """Fourier transforms along one dim, by the library's kernels or by pocketfft's loops in NumPy.
 
-The kernels (`_kernels/fourier.h`) are for numbers of points with small prime factors: 1,024 rows
-of 1,024 complex64 take a sixth of NumPy's time on AMD EPYC with AVX2. Others are convolutions of
-such numbers, from 64 points on. What remains uses NumPy's loops, which are not public, and may be
-missing in a later NumPy.
+The kernels (`_kernels/fourier/fourier.h`) are for numbers of points with small prime factors: 1,024
+rows of 1,024 complex64 take a sixth of NumPy's time on AMD EPYC with AVX2. Others are convolutions
+of such numbers, from 64 points on. What remains uses NumPy's loops, which are not public, and may
+be missing in a later NumPy.
 
 A loop takes any step between the elements of a row, but processes rows one by one. Along another
 dim than the last it would read a cache line for each element. So some rows that are side by side in
@@ -29,7 +29,7 @@ from tensorlib._core.products.plans cimport (
 )
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed
-from tensorlib._kernels.fourier_plan cimport (
+from tensorlib._kernels.fourier.fourier_plan cimport (
     COMPLEX_TO_COMPLEX, HALF_TO_REAL, REAL_TO_HALF, Job, Plan,
 )
 

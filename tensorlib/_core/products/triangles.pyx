@@ -1,6 +1,6 @@
 """Cholesky factors of larger matrices and systems with triangular ones, block by block.
 
-Kernels (`_kernels/triangles.h`) do the work within a block of TRIANGLE rows, and panels
+Kernels (`_kernels/products/triangles.h`) do the work within a block of TRIANGLE rows, and panels
 (`panel_products.pyx`) the rest: 512 x 512 of float32 takes 0.9 ms, and 3.3 by OpenBLAS. Sums are
 cut into blocks whose bounds follow from the number of rows alone, so that the bits of an element
 depend neither on the threads nor on the other matrices of a batch.

@@ -13,7 +13,7 @@ from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed, zero
-from tensorlib._kernels.distances cimport LANES
+from tensorlib._kernels.products.distances cimport LANES
 
 cdef enum:
     PIECE = 1 << 15      # differences of elements in a piece of work

@@ -20,7 +20,7 @@ from tensorlib._core.reduce.log_sums cimport WIDTH, log_sums
 from tensorlib._core.reduce.unsigned cimport restored, signed_order
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed
-from tensorlib._kernels.complex_math cimport log_of_two, pair
+from tensorlib._kernels.vecmath.complex_numbers cimport log_of_two, pair
 
 from tensorlib._core.interpreters.recording import UnsupportedDtype
 

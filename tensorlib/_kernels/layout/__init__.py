@@ -1,0 +1,1 @@
+"""Items moved whatever their dtype: gathered, scattered, transposed, reversed."""

@@ -1,0 +1,1 @@
+"""Elements that are sorted, ranked, chosen and counted."""

@@ -1,0 +1,1 @@
+"""Matrices: products, small decompositions, triangular systems, distances, sparse products."""

@@ -1,0 +1,1 @@
+"""Rows of elements: sums, extremes, running sums, softmax, normalisation."""

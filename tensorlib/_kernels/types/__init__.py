@@ -1,0 +1,1 @@
+"""The types that loops are compiled for, and conversions of half types."""

@@ -1,0 +1,1 @@
+"""Functions of single numbers, without branches, which the compiler vectorises."""
