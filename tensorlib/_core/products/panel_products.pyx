@@ -30,7 +30,8 @@ cdef enum:
     ON_STACK = 1 << 15
     LINE = 64
     COLUMNS = 32            # of the widest panels
-    LEAST_ROWS = 4          # with fewer, packing takes longer than it saves
+    LEAST_ROWS = 4          # with fewer, packing takes longer than it saves,
+    LEAST_COMPLEX_ROWS = 2  # for complex numbers, which cost four times as much
     LEAST_BY_VECTOR = 128   # elements of a from which on the BLAS multiplies it by a vector
     LEAST_WIDTH = 40        # bytes of a row of b; with fewer, most of a panel is zeros
     CHUNK_ROWS = 240        # rows of a that are multiplied by all panels before the next ones
@@ -222,6 +223,10 @@ cdef void turn(int dtype, const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y
 cdef bint fits_panels(int dtype, const MatmulArgs* args) noexcept nogil:
     """Whether b is a small matrix, or a vector with so few elements that a nearly empty panel is
     faster than a call of the BLAS."""
+    if parts(dtype) > 1:
+        return (args.m >= LEAST_COMPLEX_ROWS and args.n > 1 and args.a_col == args.y_col
+                and panels[real_of(dtype)] != NULL
+                and times(panels_size(2 * args.k, 2 * args.n), args.y_col // 2) <= ON_STACK)
     return panels[dtype] != NULL and args.m >= LEAST_ROWS and (
         args.n > 1 or times(args.m, args.k) <= LEAST_BY_VECTOR) and (
         times(panels_size(args.k, args.n), args.y_col) <= ON_STACK)
@@ -252,12 +257,16 @@ cdef void run_panels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     cdef const MatmulArgs* args = work.args
     cdef char[ON_STACK + LINE] scratch
     cdef char* p = scratch + (LINE - <size_t>scratch % LINE)
-    cdef Py_ssize_t chunk, matrix, row, packed = -1, size = args.y_col
+    cdef const char* b
+    cdef Py_ssize_t chunk, matrix, row, b_row, b_col, packed = -1, size = args.y_col
     for chunk in range(begin, end):
         matrix, row = chunk // work.chunks, chunk % work.chunks * CHUNK_ROWS
         if packed < 0 or matrix != packed and args.b_batch != 0:
-            packs[work.dtype](args.b + matrix * args.b_batch, args.b_row // size,
-                              args.b_col // size, p, args.k, args.n)
+            b, b_row, b_col = args.b + matrix * args.b_batch, args.b_row // size, args.b_col // size
+            if packs[work.dtype] != NULL:
+                packs[work.dtype](b, b_row, b_col, p, args.k, args.n)
+            else:
+                pack_complex(work.dtype, b, b_row, b_col, False, False, p, args.k, args.n)
         packed = matrix
         multiply(work.dtype, args.a + matrix * args.a_batch + row * args.a_row,
                  args.a_row // size, args.a_col // size, p,
