@@ -40,6 +40,26 @@
 #define PANEL_PICK(INDEX, a, b, ...) __builtin_shuffle(a, b, (INDEX){__VA_ARGS__})
 #endif
 
+/* Part of a vector is written by a mask, or by a loop that is not there once more in each tile. */
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#define PANEL_PART_INLINE static inline __attribute__((always_inline))
+#define PANEL_PUT_PART(T, x, to, from, count)                                                    \
+    if (sizeof(T) == sizeof(float)) {                                                            \
+        const __mmask16 wanted = (__mmask16)((1u << (count)) - 1);                               \
+        _mm512_mask_storeu_ps(to, wanted, _mm512_add_ps(                                         \
+            (__m512)(x), _mm512_maskz_loadu_ps(wanted, from)));                                  \
+    } else {                                                                                     \
+        const __mmask8 wanted = (__mmask8)((1u << (count)) - 1);                                 \
+        _mm512_mask_storeu_pd(to, wanted, _mm512_add_pd(                                         \
+            (__m512d)(x), _mm512_maskz_loadu_pd(wanted, from)));                                 \
+    }
+#else
+#define PANEL_PART_INLINE static __attribute__((noinline))
+#define PANEL_PUT_PART(T, x, to, from, count)                                                    \
+    for (Py_ssize_t j = 0; j < (count); j++) (to)[j] = (x)[j] + (from)[j]
+#endif
+
 /* After a call with a vector as argument GCC 12 leaves the upper halves of registers in use, for
    which each change to SSE instructions and back takes 35 ns. */
 #if defined(__AVX__)
@@ -163,10 +183,10 @@ enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128,
         return at ? (NAME(base)){at, row, 1} : (NAME(base)){NAME(zeros), 0, 0};                  \
     }                                                                                            \
                                                                                                  \
-    /* to := from + a vector, of which `count` elements are wanted; not once more in each tile */\
-    static __attribute__((noinline)) void NAME(put_part)(NAME(vector) x, T* to, const T* from,   \
-                                                         Py_ssize_t count) {                     \
-        for (Py_ssize_t j = 0; j < count; j++) to[j] = x[j] + from[j];                           \
+    /* to := from + a vector, of which `count` elements are wanted */                            \
+    PANEL_PART_INLINE void NAME(put_part)(NAME(vector) x, T* to, const T* from,                  \
+                                          Py_ssize_t count) {                                    \
+        PANEL_PUT_PART(T, x, to, from, count);                                                   \
     }                                                                                            \
                                                                                                  \
     /* `rows` rows of y := base + sums in registers, of which `count` columns are wanted, in one \
