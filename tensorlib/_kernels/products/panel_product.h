@@ -219,15 +219,19 @@ enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128,
             Py_ssize_t y_row, Py_ssize_t k, Py_ssize_t count, NAME(base) base, const int rows,   \
             const int vectors) {                                                                 \
         NAME(vector) left[PANEL_MOST] = {{0}}, right[PANEL_MOST] = {{0}};                        \
-        for (Py_ssize_t l = 0; l < k; l++) {                                                     \
+        /* of eight offsets from one row most would lie in memory */                             \
+        const T *row0 = a, *row3 = a + (rows > 3 ? 3 * a_row : 0),                               \
+                *row6 = a + (rows > 6 ? 6 * a_row : 0);                                          \
+        __asm__("" : "+r"(row3), "+r"(row6));                                                    \
+        for (const T *at = p, *end = p + k * p_row; at != end;                                   \
+             at += p_row, row0 += a_col, row3 += a_col, row6 += a_col) {                         \
             /* of a b where it lies, which no prefetcher follows */                              \
-            __builtin_prefetch(p + (l + PANEL_AHEAD) * p_row);                                   \
-            if (vectors == 2)                                                                    \
-                __builtin_prefetch(p + (l + PANEL_AHEAD) * p_row + NAME(LANES));                 \
-            NAME(vector) b0 = *(const NAME(vector)*)(p + l * p_row), b1 = {0};                   \
-            if (vectors == 2) b1 = *(const NAME(vector)*)(p + l * p_row + NAME(LANES));          \
+            __builtin_prefetch(at + PANEL_AHEAD * p_row);                                        \
+            if (vectors == 2) __builtin_prefetch(at + PANEL_AHEAD * p_row + NAME(LANES));        \
+            NAME(vector) b0 = *(const NAME(vector)*)at, b1 = {0};                                \
+            if (vectors == 2) b1 = *(const NAME(vector)*)(at + NAME(LANES));                     \
             _Pragma("GCC unroll 8") for (int i = 0; i < rows; i++) {                             \
-                T x = a[i * a_row + l * a_col];                                                  \
+                T x = (i < 3 ? row0 : i < 6 ? row3 : row6)[i % 3 * a_row];                       \
                 left[i] += x * b0;                                                               \
                 if (vectors == 2) right[i] += x * b1;                                            \
             }                                                                                    \
