@@ -133,3 +133,17 @@ def test_a_number_beside_a_half_type_is_rounded_to_it_unless_it_is_a_factor(dtyp
             assert found.dtype is (wanted.dtype if wanted.dtype is tl.bool else dtype)
             assert found.equal(wanted.to(found.dtype)) or tl.equal(
                 *(y.double().nan_to_num(0.25) for y in (found, wanted.to(found.dtype))))
+
+
+@each("dtype", [tl.float16, tl.bfloat16])
+@each("shape", [(300, 40), (64, 64, 64), (9, 2048), (9, 2049), (8192, 1), (200, 0)])
+def test_a_matrix_by_a_vector_is_the_product_in_float32_rounded_once(dtype, shape):
+    """Rows are widened some at a time: of any number of them, and of tensors with gaps."""
+    x, w = tl.randn(*shape).to(dtype), tl.randn(shape[-1]).to(dtype)
+    for rows in (x, x[1:], x[::2]):
+        wanted = rows.double() @ w.double()
+        assert (distances(rows @ w, wanted, dtype)[wanted.abs() > 0.5] <= 1).all()
+        assert (rows @ w[:, None]).shape == (*rows.shape[:-1], 1)
+        assert tl.equal((rows @ w[:, None])[..., 0], rows @ w)
+    with tl.device("meta"):
+        assert (tl.empty(*shape, dtype=dtype) @ tl.empty(shape[-1], dtype=dtype)).shape == shape[:-1]

@@ -22,6 +22,7 @@ from tensorlib._core.interpreters.interception cimport interpreted
 from tensorlib._core.interpreters.foreign cimport overridden, overridden_form, runs_plain
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_adds, matmul_run
+from tensorlib._core.products.half_rows cimport multiply_half_rows, takes_half_rows
 from tensorlib._core.products.pair_products cimport packs_pairs, takes_pairs
 from tensorlib._core.tensor.tensor cimport (
     Tensor, alias, new_tensor, new_view, requires_grad,
@@ -263,6 +264,10 @@ cdef Tensor product_in(str name, Tensor a, Tensor b, int wanted):
             dtype = BFLOAT16
             x = a if has_rows(a) else packed_copy(a, dtype)
             y = b if packs_pairs(m) or takes_dims(b) else packed_copy(b, dtype)
+        elif b.ndim_ <= 2 and takes_half_rows(a, a.numel_ // max(<Py_ssize_t>1, k), k, n):
+            out, y = new_tensor(dtype, ndim, dims), packed_copy(b, dtype)
+            multiply_half_rows(a, y.data_pointer, out.data_pointer, a.numel_ // k, k)
+            return out
         else:
             x = a if takes(a) and not (b.ndim_ == 2 and are_short(a)) else packed_copy(a, dtype)
             y = b if takes(b) else packed_copy(b, dtype)
