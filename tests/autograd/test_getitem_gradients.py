@@ -74,3 +74,37 @@ def test_a_gradient_that_is_kept_is_not_added_to(create_graph):
     (parts[0].sum() * 2 + parts[1].sum()).backward()
     np.testing.assert_array_equal(x.grad.detach().numpy(), 2 * first)
     np.testing.assert_array_equal(kept[0].detach().numpy(), np.ones((2, 6)))
+
+
+# ---- parts that are written in place -------------------------------------------------------------
+
+WRITES = {"copy_": lambda part, a: part.copy_(a), "zero_": lambda part, a: part.zero_(),
+          "mul_": lambda part, a: part.mul_(a)}
+
+
+@each("write", list(WRITES))
+@each("cut", [lambda y: y[1], lambda y: y.select(1, 0), lambda y: y.diagonal()])
+@each("create_graph", [False, True])
+def test_a_part_written_in_place_has_its_own_gradient(cut, write, create_graph):
+    x, a = tl.ones(3, 3, requires_grad=True), tl.tensor([2.0, 3.0, 4.0])
+    given = tl.arange(1.0, 10.0).reshape(3, 3)
+    y = x * 1
+    before = y.sum() * 2                       # another use of what is written over
+    WRITES[write](cut(y), a)
+    (g,) = tl.autograd.grad([y, before], [x], [given, None], create_graph=create_graph)
+    wanted = given.clone()
+    cut(wanted).mul_(a if write == "mul_" else 0)
+    np.testing.assert_array_equal(g.detach().numpy(), wanted.numpy() + 2)
+    np.testing.assert_array_equal(given.numpy().ravel(), np.arange(1, 10))
+
+
+@each("write", ["copy_", "zero_"])
+def test_the_old_value_of_a_part_that_is_written_over_has_no_gradient(write):
+    x, seen = tl.ones(3, requires_grad=True), []
+    y = x * 1
+    part = y[1:]
+    part.register_hook(seen.append)
+    WRITES[write](part, tl.ones(2, requires_grad=True))
+    y.sum().backward()
+    assert not seen
+    np.testing.assert_array_equal(x.grad.numpy(), [1.0, 0.0, 0.0])

@@ -17,7 +17,7 @@ from tensorlib._core.tiles.copies cimport copy_into, packed
 
 cdef enum:
     ROWS = 16                # rows that are done together if they share cache lines
-    TOGETHER = 4             # rows that are done together if they don't
+    TOGETHER = 2             # rows that are done together if they don't
     FEW = 16                 # slices that are copied one by one, not with all the others
 
 cdef struct Slices:
@@ -31,22 +31,27 @@ cdef struct Slices:
 
 cdef inline void take_items(const item* x, const Slices* job, item* y, Py_ssize_t begin,
                             Py_ssize_t end, Py_ssize_t rows) noexcept nogil:
-    """y[r, i] := x[r, places[i]] for some rows, whose elements are contiguous"""
+    """y[r, i] := x[r, places[i]] for one row or two, whose elements are contiguous
+
+    By fours: four rows at once, one position after the other, took half as long again.
+    """
     cdef const int64_t* places = job.places
-    cdef const char* row = <const char*>x
-    cdef const item* second = <const item*>(row + job.outer_step)
-    cdef const item* third = <const item*>(row + 2 * job.outer_step)
-    cdef const item* fourth = <const item*>(row + 3 * job.outer_step)
-    cdef Py_ssize_t i, r, place, n = job.count
-    if rows == TOGETHER:             # a position is read once for all
-        for i in range(begin, end):
-            place = places[i]
-            y[i], y[n + i], y[2 * n + i] = x[place], second[place], third[place]
-            y[3 * n + i] = fourth[place]
-        return
-    for r in range(rows):
-        for i in range(begin, end):
-            y[r * n + i] = (<const item*>(row + r * job.outer_step))[places[i]]
+    cdef const item* second = <const item*>(<const char*>x + job.outer_step)
+    cdef item* below = y + job.count
+    cdef Py_ssize_t i = begin, a, b, c, d
+    if rows == 1:
+        second, below = x, y
+    while i + 4 <= end:
+        a, b, c, d = places[i], places[i + 1], places[i + 2], places[i + 3]
+        y[i], y[i + 1], y[i + 2], y[i + 3] = x[a], x[b], x[c], x[d]
+        if rows > 1:
+            below[i], below[i + 1], below[i + 2], below[i + 3] = (
+                second[a], second[b], second[c], second[d])
+        i += 4
+    while i < end:
+        a = places[i]
+        y[i], below[i] = x[a], second[a]
+        i += 1
 
 
 cdef void take_strided(const item* x, const Slices* job, item* y, Py_ssize_t begin,

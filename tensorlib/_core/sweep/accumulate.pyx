@@ -109,10 +109,11 @@ cdef bint add_in_place(Tensor x, Tensor g) except -1:
 # ---- parts of a tensor ---------------------------------------------------------------------------
 # The gradient of x in x[key] is zero outside the key. If x is cut into parts, each would fill and
 # add a whole tensor: cutting (8, 64, 384) into three took 0.5 ms of a step of 8. So the gradients
-# of all but the first are added at their keys, unless others were added since (-0 + 0 is 0).
+# of all but the first are added at their keys, unless others were added since (-0 + 0 is 0). The
+# gradient of what was overwritten in part is such a first one.
 
 cdef int hold_spread(Sweep* sweep, Tensor g, Node target) except -1:
-    """Remembers the gradient of an x[key] that was delivered, if nothing else refers to it."""
+    """Remembers a gradient that was delivered and may be added to, if nothing else refers to it."""
     if target.n_outputs != 1 or target.visit.grads != <PyObject*>g or Py_REFCNT(
             <PyObject*>g.storage) != 1 or not g.packed or g.type != FLOAT32 and g.type != FLOAT64:
         return 0

@@ -10,7 +10,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 
 from tensorlib._core.base.locks cimport FREE_THREADED
-from tensorlib._core.base.upcalls cimport GETITEM, registered
+from tensorlib._core.base.upcalls cimport GETITEM, VIEW_SCATTER, registered
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport CHECKED, Mode, TRACED, TRACKED, mode
 from tensorlib._core.graph.node cimport Edge, Node, gradient_node, release_saved
@@ -131,7 +131,7 @@ cdef int run_rules(Sweep* sweep, Node node) except -1:
                 raise WrongGradient(f"backward: the gradient rule of {op.name} returned an example "
                                     "of a batch to a sweep that is not of this batch")
             deliver(sweep, target, edge.slot, <Tensor>grad)
-            if picks:
+            if picks or i == 0 and op is registered(VIEW_SCATTER) and not (observed or watched):
                 hold_spread(sweep, <Tensor>grad, target)
             target.visit.idle = False
             grad = None

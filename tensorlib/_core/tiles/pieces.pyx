@@ -25,7 +25,16 @@ cdef void move_rows(const Plan* plan, const Operand* operand, const Py_ssize_t* 
     cdef Py_ssize_t size = ITEMSIZE[operand.dtype], length, slab
     cdef Py_ssize_t row = plan.dims[inner]
     cdef reverse_loop reverse = NULL
-    cdef int outer = slab_dim(plan, operand, &slab)
+    cdef int outer
+    if is_even(plan, operand):               # its rows follow each other: they are one
+        if back:
+            find_scatter(operand.dtype)(
+                pieces, place(operand, plan.ndim, index), operand.steps[inner], count)
+        else:
+            find_gather(operand.dtype)(
+                place(operand, plan.ndim, index), operand.steps[inner], pieces, count)
+        return
+    outer = slab_dim(plan, operand, &slab)
     if operand.steps[inner] == -size and row * size >= REVERSED and inner and not back:
         reverse = find_reverse(operand.dtype)
     for d in range(plan.ndim):
@@ -52,6 +61,15 @@ cdef void move_rows(const Plan* plan, const Operand* operand, const Py_ssize_t* 
             carry(plan, at, inner, length)
         pieces += length * size
         count -= length
+
+
+cdef inline bint is_even(const Plan* plan, const Operand* operand) noexcept nogil:
+    """Whether all elements are as far apart, from each row to the next too."""
+    cdef int d
+    for d in range(plan.ndim - 1):
+        if operand.steps[d] != operand.steps[d + 1] * plan.dims[d + 1]:
+            return False
+    return True
 
 
 cdef int slab_dim(const Plan* plan, const Operand* operand, Py_ssize_t* slab) noexcept nogil:

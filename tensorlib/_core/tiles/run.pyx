@@ -262,10 +262,12 @@ cdef void run_short_rows(Plan* plan, Py_ssize_t* index, Py_ssize_t begin, Py_ssi
     operand = &plan.operands[n]
     if not operand.linear:
         move_rows(plan, operand, index, at, pointers[n], count, True)
-    while count:
-        size = min(count, plan.dims[inner] - index[inner])
-        advance(plan, index, size)
-        count -= size
+    index[inner] += count
+    for i in range(inner, 0, -1):
+        if index[i] < plan.dims[i]:
+            break
+        index[i - 1] += index[i] // plan.dims[i]
+        index[i] %= plan.dims[i]
 
 
 cdef bint is_gathered(const Plan* plan) noexcept nogil:

@@ -78,8 +78,15 @@ cdef void gather_run(const char* x, Py_ssize_t stride, item* y, Py_ssize_t n) no
             for i in range(n):
                 y[i] = (<const item*>x)[2 * i]
     else:
-        for i in range(n):
-            y[i] = (<const item*>(x + i * stride))[0]
+        for i in range(0, n - 3, 4):
+            y[i] = (<const item*>x)[0]
+            y[i + 1] = (<const item*>(x + stride))[0]
+            y[i + 2] = (<const item*>(x + 2 * stride))[0]
+            y[i + 3] = (<const item*>(x + 3 * stride))[0]
+            x += 4 * stride
+        for i in range(n & -4, n):
+            y[i] = (<const item*>x)[0]
+            x += stride
 
 
 cdef void scatter_run(const item* x, char* y, Py_ssize_t stride, Py_ssize_t n) noexcept nogil:
@@ -90,8 +97,16 @@ cdef void scatter_run(const item* x, char* y, Py_ssize_t stride, Py_ssize_t n) n
     else:
         if stride == 2 * sizeof(item):
             done = put_spaced(x, y, n, sizeof(item))
-        for i in range(done, n):
-            (<item*>(y + i * stride))[0] = x[i]
+        y += done * stride
+        for i in range(done, n - 3, 4):
+            (<item*>y)[0] = x[i]
+            (<item*>(y + stride))[0] = x[i + 1]
+            (<item*>(y + 2 * stride))[0] = x[i + 2]
+            (<item*>(y + 3 * stride))[0] = x[i + 3]
+            y += 4 * stride
+        for i in range(done + ((n - done) & -4), n):
+            (<item*>y)[0] = x[i]
+            y += stride
 
 
 cdef enum:
