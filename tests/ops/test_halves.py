@@ -146,4 +146,5 @@ def test_a_matrix_by_a_vector_is_the_product_in_float32_rounded_once(dtype, shap
         assert (rows @ w[:, None]).shape == (*rows.shape[:-1], 1)
         assert tl.equal((rows @ w[:, None])[..., 0], rows @ w)
     with tl.device("meta"):
-        assert (tl.empty(*shape, dtype=dtype) @ tl.empty(shape[-1], dtype=dtype)).shape == shape[:-1]
+        x, w = tl.empty(*shape, dtype=dtype), tl.empty(shape[-1], dtype=dtype)
+        assert (x @ w).shape == shape[:-1]

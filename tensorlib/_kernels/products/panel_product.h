@@ -223,8 +223,9 @@ enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128,
         const T *row0 = a, *row3 = a + (rows > 3 ? 3 * a_row : 0),                               \
                 *row6 = a + (rows > 6 ? 6 * a_row : 0);                                          \
         __asm__("" : "+r"(row3), "+r"(row6));                                                    \
-        for (const T *at = p, *end = p + k * p_row; at != end;                                   \
-             at += p_row, row0 += a_col, row3 += a_col, row6 += a_col) {                         \
+        const T* at = p;                                                                         \
+        for (Py_ssize_t rest = k; rest > 0;                                                      \
+             rest--, at += p_row, row0 += a_col, row3 += a_col, row6 += a_col) {                 \
             /* of a b where it lies, which no prefetcher follows */                              \
             __builtin_prefetch(at + PANEL_AHEAD * p_row);                                        \
             if (vectors == 2) __builtin_prefetch(at + PANEL_AHEAD * p_row + NAME(LANES));        \
