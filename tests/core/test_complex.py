@@ -130,6 +130,10 @@ def test_parts_are_views():
     z.imag = tl.zeros(4)
     assert tl.isreal(z).all() and tl.equal(z.conj(), z)
     assert tl.equal(tl.complex(z.real, z.imag), z)
+    for kind in (np.complex64, np.complex128):           # so many are joined piece by piece
+        many = numbers(3, 70_001, dtype=kind)
+        parts = tl.tensor(many.real.copy()), tl.tensor(many.imag.copy())
+        np.testing.assert_array_equal(tl.complex(*parts).numpy(), many)
     x = tl.ones(2)
     assert x.real is x and x.conj() is x
     for wrong in (lambda: x.imag, lambda: tl.view_as_real(x), lambda: tl.view_as_complex(x[:1]),

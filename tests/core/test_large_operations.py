@@ -221,9 +221,11 @@ def test_the_same_elements_in_another_shape(x, data):
 
 @each("width", [1, 3, 7, 31, 63, 65])
 @each("dtype", ["int8", "float32"])
-def test_copies_of_short_rows_that_lie_apart(width, dtype):
-    """Chunks begin inside of rows."""
-    x = np.resize(POOLS[dtype], (100_000 // width, 2 * width))[:, :width]
+@each("even", [False, True])
+def test_copies_of_short_rows_that_lie_apart(width, dtype, even):
+    """Chunks begin inside of rows, whose elements may be as far apart as the rows are."""
+    x = np.resize(POOLS[dtype], (100_000 // width, 2 * width))
+    x = x[:, ::2] if even else x[:, :width]
     assert_equal(tensor(x).contiguous(), x)
     y = np.zeros((len(x), 3 * width), dtype)
     tensor(y[:, width:2 * width]).copy_(tensor(x))

@@ -187,9 +187,11 @@ SCATTER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ssiz
 
 
 @each("step", [-3, -1, 1, 2, 7])
+@each("spare", range(4))                     # they go by fours
 @each("dtype", [*ALL, "complex64", "complex128"])
-def test_gather_and_scatter(movers, dtype, step):
+def test_gather_and_scatter(movers, dtype, step, spare):
     base = any_bits(np.uint8, 16 * 300, 5).view(f"V{numpy_dtype(dtype).itemsize}")
+    base = base[:len(base) - spare * abs(step)]
     view = base[::step]
     out = np.empty(view.size, base.dtype)
     GATHER(movers["gather", dtype])(view.ctypes.data, view.strides[0], out.ctypes.data, view.size)

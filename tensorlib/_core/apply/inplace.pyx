@@ -109,13 +109,11 @@ cdef int check_origin(str name, Tensor x) except -1:
 cdef list copied_from(Tensor x, Tensor source):
     """The histories of `x` and its views after `x` becomes a copy of `source` (None: constants).
 
-    The old value of `x` gets a gradient of zero; that of a view gets none, since its base has that
-    zero from `view_scatter`.
+    The old value of `x` gets a gradient of zero.
     """
     cdef PyObject* args[2]
     cdef Tensor old = alias(x), fresh = alias(x)
-    if x.base_ is None:
-        old.grad_node, old.slot = x.grad_node, x.slot
+    old.grad_node, old.slot = x.grad_node, x.slot
     args[0], args[1] = <PyObject*>old, <PyObject*>(fresh if source is None else source)
     record(<Op>registered(COPY), args, 2, fresh, None)
     return new_histories(x, fresh)

@@ -23,17 +23,15 @@ import numpy as np
 from tensorlib._core.arrays.convert cimport existing, from_data
 from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.dtypes cimport (
-    BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8,
-    is_unsigned,
-)
-from tensorlib._core.base.shape cimport MAX_NDIM, sizes_of
-from tensorlib._core.base.shape cimport broadcast as broadcast_shapes
+    BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8, is_unsigned)
+from tensorlib._core.base.shape cimport MAX_NDIM, broadcast as broadcast_shapes, sizes_of
 from tensorlib._core.base.work cimport share
 from tensorlib._core.index.scatter_along cimport add_half_slices
 from tensorlib._core.index.basic cimport (
     ADVANCED, ELLIPSIS, Kind, NEW, SLICE, basic_view, kind_of, require_dims, with_plain_integers,
 )
 from tensorlib._core.index.gather cimport wrapped_positions
+from tensorlib._core.index.slices cimport fill_slices
 from tensorlib._core.index.strided cimport (
     ADD, PUT, TAKE, Move, Walk, add_dim, expanded, move, order_as_read, require_writable, start,
 )
@@ -41,8 +39,7 @@ from tensorlib._core.interpreters.foreign cimport is_proxy
 from tensorlib._core.reduce.masks cimport nonzero_mask, number_true, true_positions
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, over_storage
 from tensorlib._core.tiles.copies cimport (
-    cast, copy_into, may_meet, may_overlap, packed, packed_copy,
-)
+    cast, copy_into, may_meet, may_overlap, packed, packed_copy)
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
 
@@ -441,13 +438,16 @@ cpdef Tensor take(Tensor x, Index index):
     """The elements at a parsed key: a view if it is basic, else a new tensor."""
     cdef Tensor view = basic_view(x, index.basic), out
     cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int d
     if index.mask is None and index.positions is None:
         return view
     check_fits(index, view)
     out = new_tensor(x.type, result_dims(view, index, dims), dims)
     if not view.packed and out.numel_:
         out = laid_as_read(out, view, index)
-    apply(view, index, out, TAKE)
+    d = dim_of_vector(index) if out.packed and view.ndim_ > 1 else -1
+    if d < 0 or not fill_slices(view, d, <Tensor>index.positions[d], out):
+        apply(view, index, out, TAKE)
     return out
 
 

@@ -172,12 +172,35 @@ cdef Tensor each_slice(Tensor x, Py_ssize_t dim, Tensor places):
     return out
 
 
+cdef bint fill_slices(Tensor x, int dim, Tensor places, Tensor out) except -1:
+    """out := the slices of `x` at checked positions, which nobody else can write to. False if these
+    slices are not as `has_slices` has them."""
+    cdef Py_ssize_t outer = 1, run = ITEMSIZE[x.type], outer_step
+    cdef Slices job
+    cdef int d
+    if not has_slices(x, dim, &outer_step) and x.ndim_ > 1:
+        return False
+    for d in range(x.ndim_):
+        if d < dim:
+            outer *= x.dims[d]
+        elif d > dim:
+            run *= x.dims[d]
+    if out.numel_ == 0:
+        return True
+    job.x, job.places = x.data_pointer, <const int64_t*>places.data_pointer
+    job.y, job.outer, job.count, job.run = out.data_pointer, outer, places.numel_, run
+    job.step, job.size = x.steps[dim] * ITEMSIZE[x.type], ITEMSIZE[x.type]
+    job.outer_step = outer_step * ITEMSIZE[x.type]
+    share(copy_slices, &job, job.y, outer if outer > 1 else job.count,
+          1 + GRAIN // ((job.count if outer > 1 else 1) * (1 + run // 32)), False)
+    return True
+
+
 def take_slices(Tensor input, Py_ssize_t dim, Tensor index):
     """The slices of `input` at the positions of a vector. Raises: IndexError, RuntimeError."""
     cdef Tensor x = as_vector(input), places, out
     cdef Py_ssize_t dims[MAX_NDIM]
-    cdef Py_ssize_t outer = 1, run = ITEMSIZE[input.type], outer_step
-    cdef Slices job
+    cdef Py_ssize_t outer_step
     cdef int d
     if not 0 <= dim < x.ndim_:
         raise IndexError(f"index_select: dim {dim} is none of {x.ndim_} dims")
@@ -196,19 +219,8 @@ def take_slices(Tensor input, Py_ssize_t dim, Tensor index):
     places = wrapped_positions(index, x.dims[dim], dim, "index_select")      # a copy of its own
     for d in range(x.ndim_):
         dims[d] = x.dims[d]
-        if d < dim:
-            outer *= x.dims[d]
-        elif d > dim:
-            run *= x.dims[d]
     dims[dim] = places.numel_
     count("index_select", x.ndim_, dims)
     out = new_tensor(input.type, x.ndim_, dims)
-    if out.numel_ == 0:
-        return out
-    job.x, job.places = x.data_pointer, <const int64_t*>places.data_pointer
-    job.y, job.outer, job.count, job.run = out.data_pointer, outer, places.numel_, run
-    job.step, job.size = x.steps[dim] * ITEMSIZE[x.type], ITEMSIZE[x.type]
-    job.outer_step = outer_step * ITEMSIZE[x.type]
-    share(copy_slices, &job, job.y, outer if outer > 1 else job.count,
-          1 + GRAIN // ((job.count if outer > 1 else 1) * (1 + run // 32)), False)
+    fill_slices(x, dim, places, out)
     return out

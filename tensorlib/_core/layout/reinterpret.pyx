@@ -8,9 +8,14 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, times
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.tensor.tensor cimport (
-    Tensor, UNRECORDED, new_tensor, over_storage, same_shape, set_base,
+    Tensor, UNRECORDED, new_tensor, new_view, over_storage, same_shape, set_base,
 )
 from tensorlib._core.tiles.copies cimport copy_into, new_arranged_as
+
+from tensorlib._core.base.pool import get_num_threads
+
+cdef enum:
+    PIECE = 32768            # numbers whose parts are written together, of each thread
 
 
 def view_dtype(Tensor x, dtype):
@@ -129,6 +134,22 @@ def of_parts(Tensor real, Tensor imag):
     full = real if same_shape(real, out) else imag
     if not full.packed and same_shape(full, out):        # keep the order of dims in memory
         out = new_arranged_as(full, out.type)
+    if out.numel_ > 4 * PIECE and real.packed and imag.packed and same_shape(real, imag):
+        join_parts(part_of_complex(out, 0), real, part_of_complex(out, 1), imag)
+        return out
     copy_into(part_of_complex(out, 0), real)
     copy_into(part_of_complex(out, 1), imag)
     return out
+
+
+cdef int join_parts(Tensor to_real, Tensor real, Tensor to_imag, Tensor imag) except -1:
+    """Writes both parts of numbers without gaps piece by piece, which the caches hold between."""
+    cdef Py_ssize_t single = 1, double = 2, size = ITEMSIZE[real.type]
+    cdef Py_ssize_t most = PIECE * get_num_threads(), start, n
+    for start in range(0, real.numel_, most):
+        n = min(most, real.numel_ - start)
+        copy_into(new_view(to_real, 1, &n, &double, to_real.data_pointer + 2 * start * size),
+                  new_view(real, 1, &n, &single, real.data_pointer + start * size))
+        copy_into(new_view(to_imag, 1, &n, &double, to_imag.data_pointer + 2 * start * size),
+                  new_view(imag, 1, &n, &single, imag.data_pointer + start * size))
+    return 0

@@ -110,16 +110,16 @@ cdef bint add_in_place(Tensor x, Tensor g) except -1:
 # The gradient of x in x[key] is zero outside the key. If x is cut into parts, each would fill and
 # add a whole tensor: cutting (8, 64, 384) into three took 0.5 ms of a step of 8. So the gradients
 # of all but the first are added at their keys, unless others were added since (-0 + 0 is 0). The
-# gradient of what was overwritten in part is such a first one.
+# gradient of what was overwritten in part may be such a first one; 0 is added to the rest of it.
 
-cdef int hold_spread(Sweep* sweep, Tensor g, Node target) except -1:
+cdef int hold_spread(Sweep* sweep, Tensor g, Node target, bint overwritten) except -1:
     """Remembers a gradient that was delivered and may be added to, if nothing else refers to it."""
     if target.n_outputs != 1 or target.visit.grads != <PyObject*>g or Py_REFCNT(
             <PyObject*>g.storage) != 1 or not g.packed or g.type != FLOAT32 and g.type != FLOAT64:
         return 0
     drop_spread(sweep)
     Py_INCREF(g)
-    sweep.spread = <PyObject*>g
+    sweep.spread, sweep.overwritten = <PyObject*>g, overwritten
     return 0
 
 
@@ -136,9 +136,23 @@ cdef bint add_picked(Sweep* sweep, Node node, Tensor g, Node target) except -1:
     if sweep.create_graph or total != sweep.spread or Py_REFCNT(total) != 2 or (
             (<Tensor>total).type != g.type):
         return False
+    if sweep.overwritten:
+        add_zero(<Tensor>total)
+        sweep.overwritten = False
     put(<Tensor>total, <Index>node.attributes["index"], g, True)
     (<Tensor>total).storage.version += 1
     return True
+
+
+cdef int add_zero(Tensor x) except -1:
+    """x += 0, which turns -0 into 0, of a packed tensor of float32 or float64."""
+    cdef double zero = 0.0               # in either dtype
+    cdef char* inputs[2]
+    cdef bint is_scalar[2]
+    inputs[0], inputs[1] = x.data_pointer, <char*>&zero
+    is_scalar[0], is_scalar[1] = False, True
+    run_loop(find_loop(ADD_LOOP, x.type), inputs, is_scalar, x.data_pointer, x.numel_)
+    return 0
 
 
 # ---- of leaves -----------------------------------------------------------------------------------

@@ -86,6 +86,7 @@ cdef struct Sweep:
     int64_t since                  # older nodes and leaves are left out; 0: none are
     bint left_out                  # a walk found such a node
     PyObject* spread               # of x[key], zero outside the key, until more is added
+    bint overwritten          # `spread` is of a tensor that was written in part, and not zeros
     int64_t meets                  # a sweep of another thread that reaches the same leaf; 0: none
     Pointers visited                  # every node reached, owned
     Pointers ready                    # during the walk: its path

@@ -132,7 +132,7 @@ cdef int run_rules(Sweep* sweep, Node node) except -1:
                                     "of a batch to a sweep that is not of this batch")
             deliver(sweep, target, edge.slot, <Tensor>grad)
             if picks or i == 0 and op is registered(VIEW_SCATTER) and not (observed or watched):
-                hold_spread(sweep, <Tensor>grad, target)
+                hold_spread(sweep, <Tensor>grad, target, not picks)
             target.visit.idle = False
             grad = None
         elif not in_part:
