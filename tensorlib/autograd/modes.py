@@ -60,7 +60,15 @@ class _Mode(Setting):
         return wrapper
 
 
-class no_grad(_Mode):
+class _PlainMode(_Mode):
+    """A mode without arguments, whose class decorates functions by itself."""
+
+    def __new__(cls, function=None):
+        mode = super().__new__(cls)
+        return mode if function is None else mode(function)
+
+
+class no_grad(_PlainMode):
     """Under it operations are not recorded: `with no_grad():`, or `@no_grad()` on a function.
 
     >>> x = tensorlib.ones(2, requires_grad=True)
@@ -72,12 +80,8 @@ class no_grad(_Mode):
 
     values = (False,)
 
-    def __new__(cls, function=None):
-        mode = super().__new__(cls)
-        return mode if function is None else mode(function)
 
-
-class enable_grad(_Mode):
+class enable_grad(_PlainMode):
     """Under it operations are recorded, inside `no_grad` too.
 
     >>> x = tensorlib.ones(2, requires_grad=True)
@@ -86,10 +90,6 @@ class enable_grad(_Mode):
     >>> y.requires_grad
     True
     """
-
-    def __new__(cls, function=None):
-        mode = super().__new__(cls)
-        return mode if function is None else mode(function)
 
 
 class set_grad_enabled(_Mode):

@@ -328,6 +328,7 @@ def by_channel(g: Writer, x: str, call: OpCall) -> Any:
 
 @onnx_rule(operations.channel_norm)
 def channel_norm(g: Writer, call: OpCall) -> Any:
+    """(x - mean) / sqrt(variance + eps) over all but the channels, with weight and bias."""
     x = g.value(first_of(call))
     axes = g.constant([0, *range(2, len(first_of(call).shape))])
     moved = g.node("Sub", x, g.node("ReduceMean", x, axes))

@@ -145,17 +145,20 @@ BESIDE_CHANNELS = {3: (0, 2), 4: (0, 2, 3), 5: (0, 2, 3, 4)}      # all but dim 
 @convolve_with_bias.vjp("bias")
 @convolve_input_with_bias.vjp("bias")
 def convolve_vjp_bias(g):
+    """The sum of g over everything but its channels."""
     return g.sum(BESIDE_CHANNELS[g.ndim])
 
 
 @convolve_with_bias.jvp
 def convolve_with_bias_jvp(d_input, d_weight, d_bias, input, weight, planes, options):
+    """The product rule; the tangent of the bias is added as the bias is."""
     return (convolve_with_bias(d_input, weight, d_bias, planes, options)
             + convolve(input, d_weight, planes, options))
 
 
 @convolve_input_with_bias.jvp
 def convolve_input_with_bias_jvp(d_grad, d_weight, d_bias, grad, weight, spatial, options):
+    """The product rule; the tangent of the bias is added as the bias is."""
     return (convolve_input_with_bias(d_grad, weight, d_bias, spatial, options)
             + convolve_input(grad, d_weight, spatial, options))
 
@@ -184,6 +187,7 @@ def convolve_input_vjp_grad(g, weight, grad_shape, options):
 @convolve_input.vjp("weight")
 @convolve_input_with_bias.vjp("weight")
 def convolve_input_vjp_weight(g, grad, weight_shape, options):
+    """By `convolve_weight`: g is the input of the convolution whose gradient `grad` is."""
     return convolve_weight(grad, g, tuple(weight_shape)[2:], options)
 
 

@@ -363,6 +363,7 @@ def cross_of_logits_deriv_input(input, target):
 
 @cross_of_logits.deriv("target")
 def cross_of_logits_deriv_target(input):
+    """-x"""
     return -input
 
 

@@ -92,6 +92,7 @@ def along_rows(k, input, target, ignored):
 
 @nll_of_logits_backward.vjp("grad")
 def nll_backward_vjp_grad(g, input, target, ignored):
+    """The sum of g * (softmax(x) - 1 at the target) of each row."""
     return along_rows(g, input, target, ignored)
 
 
@@ -214,11 +215,13 @@ def nll_of_logs_jvp(d_input, d_weight, input, weight, target, ignored, reduction
 
 @nll_of_logs_backward.vjp("grad")
 def nll_of_logs_backward_vjp_grad(g, weight, target, ignored, reduction):
+    """The loss of g, as the map is the adjoint of `nll_of_logs`."""
     return nll_of_logs(g, weight, target, ignored, reduction)
 
 
 @nll_of_logs_backward.vjp("weight")
 def nll_of_logs_backward_vjp_weight(g, grad, weight, target, ignored, reduction):
+    """That of `nll_of_logs` with g as its input."""
     return nll_of_logs_vjp_weight(grad, g, weight, target, ignored, reduction)
 
 

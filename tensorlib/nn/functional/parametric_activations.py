@@ -32,6 +32,7 @@ def leaky_relu(input, negative_slope):
 
 @leaky_relu.deriv("input", fused="leaky_relu_backward")
 def leaky_relu_deriv_input(input, negative_slope):
+    """1 where x > 0, the slope elsewhere, at 0 and NaN too."""
     return negative_slope.where((input > 0).logical_not(), 1)
 
 

@@ -265,11 +265,13 @@ def triu(input: Tensor, diagonal=0):
 
 @tril.vjp("input")
 def tril_vjp(g, diagonal):
+    """The lower triangle of g."""
     return g.tril(diagonal)
 
 
 @triu.vjp("input")
 def triu_vjp(g, diagonal):
+    """The upper triangle of g."""
     return g.triu(diagonal)
 
 

@@ -71,6 +71,7 @@ def add_index(input: Tensor, values: Tensor, index):
 
 @add_index.vjp("input")
 def add_index_vjp_input(g):
+    """g"""
     return g
 
 

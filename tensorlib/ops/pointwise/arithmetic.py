@@ -126,11 +126,13 @@ def mul(input, other):
 
 @mul.deriv("input")
 def mul_deriv_input(other):
+    """The other factor."""
     return other
 
 
 @mul.deriv("other")
 def mul_deriv_other(input):
+    """The other factor."""
     return input
 
 
@@ -160,6 +162,7 @@ def div(input, other):
 
 @div.deriv("input")
 def div_deriv_input(other):
+    """1 / y"""
     return 1 / other
 
 
@@ -422,11 +425,13 @@ def zmul(input, other):
 
 @zmul.deriv("input")
 def zmul_deriv_input(other):
+    """The other factor."""
     return other
 
 
 @zmul.deriv("other")
 def zmul_deriv_other(input):
+    """The other factor."""
     return input
 
 
@@ -444,11 +449,13 @@ scaled.by_factor, scaled_down.by_factor = (add_product.op, False), (add_product.
 
 @add_product.deriv("factor")
 def add_product_deriv_factor(other):
+    """The other factor."""
     return other
 
 
 @add_product.deriv("other")
 def add_product_deriv_other(factor):
+    """The other factor."""
     return factor
 
 
@@ -461,6 +468,7 @@ def add_quotient(input, dividend, other):
 
 @add_quotient.deriv("dividend")
 def add_quotient_deriv_dividend(other):
+    """1 / y"""
     return 1 / other
 
 

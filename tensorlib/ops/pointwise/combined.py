@@ -59,16 +59,19 @@ def add_scaled_product(input, factor, other, value):
 
 @add_scaled_product.deriv("factor")
 def add_scaled_product_deriv_factor(other, value):
+    """The other factor times the value."""
     return other * value
 
 
 @add_scaled_product.deriv("other")
 def add_scaled_product_deriv_other(factor, value):
+    """The other factor times the value."""
     return factor * value
 
 
 @add_scaled_product.deriv("value")
 def add_scaled_product_deriv_value(factor, other):
+    """The product of the factors."""
     return factor * other
 
 
@@ -82,6 +85,7 @@ def add_scaled_quotient(input, dividend, other, value):
 
 @add_scaled_quotient.deriv("dividend")
 def add_scaled_quotient_deriv_dividend(other, value):
+    """The value over the divisor."""
     return value / other
 
 
@@ -93,6 +97,7 @@ def add_scaled_quotient_deriv_other(dividend, other, value):
 
 @add_scaled_quotient.deriv("value")
 def add_scaled_quotient_deriv_value(dividend, other):
+    """The quotient."""
     return dividend / other
 
 
@@ -201,9 +206,11 @@ def lerp_deriv_input(weight):
 
 @lerp.deriv("end")
 def lerp_deriv_end(weight):
+    """The weight."""
     return weight
 
 
 @lerp.deriv("weight")
 def lerp_deriv_weight(input, end):
+    """end - start"""
     return end - input

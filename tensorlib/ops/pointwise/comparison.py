@@ -159,11 +159,13 @@ def where(condition, input, other):
 
 @where.deriv("input")
 def where_deriv_input(g, condition):
+    """g where the condition holds, 0 elsewhere."""
     return g.where(condition, 0)
 
 
 @where.deriv("other")
 def where_deriv_other(g, condition):
+    """g where the condition does not hold, 0 elsewhere."""
     return g.where(condition.logical_not(), 0)
 
 
@@ -282,21 +284,25 @@ def clamp_max(input, max):
 
 @clamp_min.deriv("input")
 def clamp_min_deriv_input(g, input, min):
+    """g where x is not below the bound, 0 elsewhere; at the bound all of it."""
     return g.where(input >= min, 0)
 
 
 @clamp_min.deriv("min")
 def clamp_min_deriv_min(g, input, min):
+    """g where x is below the bound, 0 elsewhere."""
     return g.where(input < min, 0)
 
 
 @clamp_max.deriv("input")
 def clamp_max_deriv_input(g, input, max):
+    """g where x is not above the bound, 0 elsewhere; at the bound all of it."""
     return g.where(input <= max, 0)
 
 
 @clamp_max.deriv("max")
 def clamp_max_deriv_max(g, input, max):
+    """g where x is above the bound, 0 elsewhere."""
     return g.where(input > max, 0)
 
 

@@ -46,6 +46,7 @@ def conjugated(input):
 
 @conjugated.deriv
 def conjugated_deriv(g):
+    """conj(g)"""
     return g.conj()
 
 
@@ -96,6 +97,7 @@ def square(input):
 
 @square.deriv
 def square_deriv(input):
+    """2 x"""
     return 2 * input
 
 
@@ -125,6 +127,7 @@ def exp(input):
 
 @exp.deriv
 def exp_deriv(out):
+    """e**x"""
     return out
 
 
@@ -165,6 +168,7 @@ def log(input):
 
 @log.deriv
 def log_deriv(input):
+    """1 / x"""
     return 1 / input
 
 
@@ -176,6 +180,7 @@ def log1p(input):
 
 @log1p.deriv
 def log1p_deriv(input):
+    """1 / (1 + x)"""
     return 1 / (input + 1)
 
 
@@ -220,6 +225,7 @@ def sin(input):
 
 @sin.deriv
 def sin_deriv(input):
+    """cos(x)"""
     return input.cos()
 
 
@@ -236,6 +242,7 @@ def cos(input):
 
 @cos.deriv
 def cos_deriv(input):
+    """-sin(x)"""
     return -input.sin()
 
 
@@ -298,6 +305,7 @@ def atan(input):
 
 @atan.deriv
 def atan_deriv(input):
+    """1 / (1 + x**2)"""
     return 1 / (input * input + 1)
 
 
@@ -310,6 +318,7 @@ def sinh(input):
 
 @sinh.deriv
 def sinh_deriv(input):
+    """cosh(x)"""
     return input.cosh()
 
 
@@ -320,6 +329,7 @@ def cosh(input):
 
 @cosh.deriv
 def cosh_deriv(input):
+    """sinh(x)"""
     return input.sinh()
 
 
@@ -331,6 +341,7 @@ def tanh(input):
 
 @tanh.deriv(fused="tanh_backward")
 def tanh_deriv(out):
+    """1 - tanh(x)**2"""
     return 1 - out * out
 
 
@@ -342,6 +353,7 @@ def sigmoid(input):
 
 @sigmoid.deriv(fused="sigmoid_backward")
 def sigmoid_deriv(out):
+    """y (1 - y) for y = sigmoid(x)"""
     return out * (1 - out)
 
 

@@ -138,6 +138,7 @@ def softmax_jvp(d_input, out, dim):
 
 @log_softmax.vjp("input")
 def log_softmax_vjp(g, out, dim):
+    """g - softmax(x) * (the sum of g over `dim`)"""
     return log_softmax_backward(g, out, dim)
 
 

@@ -100,11 +100,13 @@ def complex(real: Tensor, imag: Tensor):
 
 @complex.vjp("real")
 def complex_vjp_real(g):
+    """The real part of g."""
     return real_part(g)                # of g as it is: the operation takes no complex numbers
 
 
 @complex.vjp("imag")
 def complex_vjp_imag(g):
+    """The imaginary part of g."""
     return imag_part(g)
 
 

@@ -224,6 +224,7 @@ def unfold_vjp(g, input_shape, dimension, size, step):
 
 @unfold.jvp
 def unfold_jvp(d_input, dimension, size, step):
+    """The same windows of dx."""
     return d_input.unfold(dimension, size, step)
 
 

@@ -46,12 +46,14 @@ def reshape(input: Tensor, shape):
 
 @view.jvp
 def view_jvp(d_input, shape):
+    """dx in the new shape."""
     return d_input.reshape(shape)              # a tangent may have other strides than its primal
 
 
 @view.vjp("input")
 @reshape.vjp("input")
 def reshape_vjp(g, input_shape):
+    """g in the shape of the input."""
     return g.reshape(input_shape)
 
 
@@ -69,7 +71,8 @@ def expand(input: Tensor, shape):
 
 @expand.vjp("input")
 def expand_vjp(g):
-    return g                # the sweep sums over what was broadcast
+    """g; backpropagation sums it over what was broadcast."""
+    return g
 
 
 def summed_to(x, size):
@@ -94,6 +97,7 @@ def sum_to_size(input: Tensor, size):
 
 @sum_to_size.vjp("input")
 def sum_to_size_vjp(g, input_shape):
+    """g expanded to the shape of the input."""
     return g.expand(input_shape)
 
 
@@ -110,6 +114,7 @@ def transpose(input: Tensor, dim0, dim1):
 
 @transpose.vjp("input")
 def transpose_vjp(g, dim0, dim1):
+    """g with the same dimensions exchanged."""
     return g.transpose(dim0, dim1)
 
 
@@ -150,6 +155,7 @@ def t(input: Tensor):
 
 @t.vjp("input")
 def t_vjp(g):
+    """g transposed."""
     return g.t()
 
 
@@ -198,6 +204,7 @@ def squeeze(input: Tensor, dim=None):
 
 @squeeze.vjp("input")
 def squeeze_vjp(g, input_shape):
+    """g in the shape of the input."""
     return g.reshape(input_shape)
 
 
@@ -212,6 +219,7 @@ def unsqueeze(input: Tensor, dim):
 
 @unsqueeze.vjp("input")
 def unsqueeze_vjp(g, input_shape):
+    """g in the shape of the input."""
     return g.reshape(input_shape)
 
 
@@ -311,6 +319,7 @@ def contiguous(input: Tensor):
 @clone.vjp("input")
 @contiguous.vjp("input")
 def copy_vjp(g):
+    """g"""
     return g
 
 
