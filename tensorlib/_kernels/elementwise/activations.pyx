@@ -4,10 +4,13 @@ Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.p
 gradient coming in. The numbers that shape an activation are operands, so that they broadcast.
 """
 
+from libc.stdint cimport uint32_t
+
 from tensorlib._kernels.vecmath.logistic cimport log_of_one_and_exp, logistic
 from tensorlib._kernels.elementwise.zero_products cimport strong_product
 from tensorlib._kernels.rows.softmax_rows cimport exp_below
-from tensorlib._kernels.vecmath.basics cimport floating, magnitude, poly8
+from tensorlib._kernels.vecmath.basics cimport (
+    bits32, floating, from_bits32, magnitude, poly8)
 from tensorlib._kernels.vecmath.erf cimport erf
 from tensorlib._kernels.vecmath.exp cimport exp, expm1, tanh
 
@@ -21,11 +24,11 @@ cdef inline floating normal_cdf(floating x, floating* decay) noexcept nogil:
     [0, inf) to [-1, 1). Its error times decay is below 2**-30: that product was minimised, by
     Lawson's iteration, since the error of `gelu` is relative to x.
     """
-    cdef floating half = 0.5, root = 0.7071067811865476, one = 1, a, most = 14, below
+    cdef floating half = 0.5, root = 0.7071067811865476, one = 1, a, below
     cdef floating center = 2.5
     if floating is float:
-        a = magnitude(x)
-        a = most if a > most else a
+        # |x|, at most 14: as integers, of which a minimum is one instruction; 14 for NaN
+        a = from_bits32(min(bits32(x) & 0x7FFFFFFFu, <uint32_t>0x41600000))
         decay[0] = exp_below(-half * a * a)
         below = decay[0] * poly8[float](
             (a - center) / (a + center), 0.00019271787, 0.0014921033, 0.0034016173, -0.0049523495,
