@@ -180,6 +180,23 @@ def test_a_few_rows_read_a_matrix_whose_rows_lie_anywhere(step, way):
         np.testing.assert_allclose(product(a, b), a @ b, rtol=1e-11, atol=1e-11)
 
 
+@each("dtype", ["complex64", "complex128"])
+@each("sizes", [(1, 2, 2), (2, 2, 2), (2, 0, 3), (3, 4, 2), (4, 4, 1), (5, 3, 9), (8, 16, 17),
+                (31, 32, 32), (33, 64, 32)])
+def test_small_complex_products_of_batches(sizes, dtype):
+    """They fit on the stack as real numbers; rows and columns may lie in any order."""
+    m, k, n = sizes
+    rng = np.random.default_rng(0)
+    a, b = ((rng.uniform(-1, 1, shape) + 1j * rng.uniform(-1, 1, shape)).astype(dtype)
+            for shape in ((3, m, k), (3, k, n)))
+    tolerance = {"rtol": 1e-4 if dtype == "complex64" else 1e-12, "atol": 1e-5}
+    x, y = tl.tensor(a), tl.tensor(b)
+    for left, right in itertools.product(
+            (x, x.mT.contiguous().mT, x[:1].expand(3, m, k), x.flip(1)),
+            (y, y.mT.contiguous().mT, y[0], y[:, :1].expand(3, k, n) if k else y)):
+        np.testing.assert_allclose((left @ right).numpy(), left.numpy() @ right.numpy(), **tolerance)
+
+
 def test_a_dtype_without_a_loop_is_refused():
     args = MatmulArgs(batch=1, m=1, k=1, n=1)
     assert matmul_run(DTYPES.index("bfloat16"), ctypes.byref(args)) == -1
