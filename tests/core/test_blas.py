@@ -194,7 +194,8 @@ def test_small_complex_products_of_batches(sizes, dtype):
     for left, right in itertools.product(
             (x, x.mT.contiguous().mT, x[:1].expand(3, m, k), x.flip(1)),
             (y, y.mT.contiguous().mT, y[0], y[:, :1].expand(3, k, n) if k else y)):
-        np.testing.assert_allclose((left @ right).numpy(), left.numpy() @ right.numpy(), **tolerance)
+        wanted = left.numpy() @ right.numpy()
+        np.testing.assert_allclose((left @ right).numpy(), wanted, **tolerance)
 
 
 def test_a_dtype_without_a_loop_is_refused():
