@@ -126,3 +126,41 @@ def test_any_layout():
     for y in (x.mT, x[:, ::2, ::2], x[:, ::-1, 1:], x[:1].expand(4, 8, 8)):
         y = y[..., :4, :4]
         assert_close(tl.linalg.inv(y), tl.linalg.inv(y.contiguous()))
+
+
+# ---- complex matrices ----------------------------------------------------------------------------
+
+def drawn_complex(*shape, dtype="complex128"):
+    rng = np.random.default_rng(sum(shape))
+    return tl.tensor((rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_systems_are_those_of_lapack(n, dtype):
+    x, b = drawn_complex(37, n, n, dtype=dtype), drawn_complex(37, n, 3, dtype=dtype)
+    x[5, 0] = 0                                              # rows to exchange
+    x[5, 0, -1] = 2
+    close = {"rtol": 5e-3, "atol": 5e-3} if dtype == "complex64" else {"rtol": 1e-7, "atol": 1e-7}
+    a = x.numpy()
+    assert_close(small.determinant(x).numpy(), np.linalg.det(a), **close)
+    assert_close(small.inverse(x).numpy(), np.linalg.inv(a), **close)
+    assert_close(small.solve(x, b).numpy(), np.linalg.solve(a, b.numpy()), **close)
+    for find in (small.determinant, small.inverse, lambda x: small.solve(x, x)):
+        assert find(x)[7].equal(find(x[7])) and find(x.mT).equal(find(x.mT.contiguous()))
+    parts = x.abs().sum(-1, keepdim=True) + 0j
+    assert_close(small.inverse(x * 1e30).numpy() * 1e30, small.inverse(x).numpy(), **close)
+    assert_close((small.inverse(x / parts) / parts.mT).numpy(), np.linalg.inv(a), **close)
+
+
+def test_singular_complex_matrices():
+    x = tl.tensor([[[1, 1j], [1j, -1]], [[2, 0], [0, 4j]], [[0, 0], [0, 0]]], dtype=tl.complex64)
+    assert small.determinant(x).tolist() == [0, 8j, 0]
+    inverses = small.inverse(x)
+    assert inverses[1].tolist() == [[0.5, 0], [0, -0.25j]] and small.has_nan(inverses[2])
+    with pytest.raises(tl.linalg.LinAlgError, match="singular"):
+        tl.linalg.inv(x)
+    assert tl.linalg.inv_ex(x).info.tolist() == [2, 0, 1]
+    assert np.isnan(tl.linalg.det(x * float("nan")).numpy()).all()
+    assert small.inverse(drawn_complex(9, 9)) is None and small.determinant(x[:, :1]) is None
+    assert small.inverse(x[:0]).shape == (0, 2, 2)

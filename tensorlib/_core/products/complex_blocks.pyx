@@ -98,26 +98,6 @@ cdef void pack_complex(int dtype, const char* b, Py_ssize_t b_row, Py_ssize_t b_
         pack(<const double*>b, b_row, b_col, <double>re, <double>im, <double*>p, k, n)
 
 
-cdef inline void invert(const floating* z, floating* y) noexcept nogil:
-    """y := 1 / z, without squares, which might overflow (Smith, 1962)"""
-    cdef floating ratio, divisor
-    if fabs(z[0]) >= fabs(z[1]):
-        ratio = z[1] / z[0]
-        divisor = z[0] + z[1] * ratio
-        y[0], y[1] = 1 / divisor, -ratio / divisor
-    else:
-        ratio = z[0] / z[1]
-        divisor = z[0] * ratio + z[1]
-        y[0], y[1] = ratio / divisor, -1 / divisor
-
-
-cdef inline void scale(const floating* x, const floating* f, floating* y) noexcept nogil:
-    """y := f * x, of one number"""
-    cdef floating first = f[0] * x[0] - f[1] * x[1]
-    y[1] = f[0] * x[1] + f[1] * x[0]
-    y[0] = first
-
-
 # ---- triangular systems and Cholesky factors -----------------------------------------------------
 
 cdef bint embed(const floating* l, Py_ssize_t l_row, Py_ssize_t l_col, floating* real,

@@ -11,6 +11,8 @@ from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.kernels cimport find_by_dtype
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport run_alone, share
+from tensorlib._core.products.panel_products cimport parts, real_of
+from tensorlib._core.products.small_complex cimport eliminate_all, is_small_complex
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed
 
@@ -102,7 +104,8 @@ def solve(Tensor a not None, Tensor b not None):
     None for larger matrices.
     """
     cdef int d
-    if not takes(a) or b.ndim_ != a.ndim_ or b.type != a.type:
+    cdef bint is_complex = is_small_complex(a)
+    if not (is_complex or takes(a)) or b.ndim_ != a.ndim_ or b.type != a.type:
         return None
     if not 1 <= b.dims[b.ndim_ - 1] <= MOST:
         return None
@@ -110,25 +113,36 @@ def solve(Tensor a not None, Tensor b not None):
         if a.dims[d] != b.dims[d]:
             return None
     cdef Tensor x = like(b, 0)
-    run(SOLVE, packed(a), packed(b), x, None, None)
+    if is_complex:
+        eliminate_all(packed(a), packed(b), x, None)
+    else:
+        run(SOLVE, packed(a), packed(b), x, None, None)
     return x
 
 
 def inverse(Tensor a not None):
     """The inverses; NaN for singular matrices. None for larger ones."""
-    if not takes(a):
+    cdef bint is_complex = is_small_complex(a)
+    if not (is_complex or takes(a)):
         return None
     cdef Tensor x = like(a, 0)
-    run(INVERSE, packed(a), None, x, None, None)
+    if is_complex:
+        eliminate_all(packed(a), None, x, None)
+    else:
+        run(INVERSE, packed(a), None, x, None, None)
     return x
 
 
 def determinant(Tensor a not None):
     """The determinants. None for larger matrices."""
-    if not takes(a):
+    cdef bint is_complex = is_small_complex(a)
+    if not (is_complex or takes(a)):
         return None
     cdef Tensor x = like(a, 2)
-    run(DETERMINANT, packed(a), None, x, None, None)
+    if is_complex:
+        eliminate_all(packed(a), None, None, x)
+    else:
+        run(DETERMINANT, packed(a), None, x, None, None)
     return x
 
 
@@ -230,13 +244,13 @@ cdef inline bint any_nan(const floating* x, Py_ssize_t n) noexcept nogil:
 
 
 def has_nan(Tensor x not None):
-    """Whether an element of a float32 or float64 tensor is NaN."""
+    """Whether an element of a float32, float64 or complex tensor is NaN."""
     cdef Tensor y = packed(x)
     cdef Look look
-    look.data, look.dtype, look.found = y.data_pointer, y.type, False
-    if y.type != FLOAT32 and y.type != FLOAT64:
-        raise TypeError("has_nan: takes float32 and float64")
-    run_alone(look_for_nan, &look, look.data, y.numel_)
+    look.data, look.dtype, look.found = y.data_pointer, real_of(y.type), False
+    if look.dtype != FLOAT32 and look.dtype != FLOAT64:
+        raise TypeError("has_nan: takes float32, float64 and complex numbers")
+    run_alone(look_for_nan, &look, look.data, y.numel_ * parts(y.type))
     return look.found
 
 

@@ -1,0 +1,6 @@
+"""Elimination in batches of small complex matrices."""
+
+from tensorlib._core.tensor.tensor cimport Tensor
+
+cdef bint is_small_complex(Tensor a) noexcept
+cdef int eliminate_all(Tensor a, Tensor b, Tensor x, Tensor determinants) except -1
