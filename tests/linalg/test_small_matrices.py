@@ -146,6 +146,10 @@ def test_complex_systems_are_those_of_lapack(n, dtype):
     assert_close(small.determinant(x).numpy(), np.linalg.det(a), **close)
     assert_close(small.inverse(x).numpy(), np.linalg.inv(a), **close)
     assert_close(small.solve(x, b).numpy(), np.linalg.solve(a, b.numpy()), **close)
+    s = x @ x.mH + tl.eye(n)
+    assert_close(small.cholesky(s.tril()).numpy(), np.linalg.cholesky(s.numpy()), **close)
+    assert small.has_nan(small.cholesky(-s)) and not small.cholesky(s).triu(1).any()
+    assert small.cholesky(s)[7].equal(small.cholesky(s[7]))
     for find in (small.determinant, small.inverse, lambda x: small.solve(x, x)):
         assert find(x)[7].equal(find(x[7])) and find(x.mT).equal(find(x.mT.contiguous()))
     parts = x.abs().sum(-1, keepdim=True) + 0j

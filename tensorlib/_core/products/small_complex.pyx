@@ -1,10 +1,10 @@
-"""Elimination in batches of small complex matrices, one after the other.
+"""Elimination and factors of Cholesky in batches of small complex matrices, one after the other.
 
 LAPACK takes longer to be called than to solve a system of 4 equations. The size and the dtype of a
 matrix alone decide whether it is solved here, so that it gives the same bits alone and in a batch.
 """
 
-from libc.math cimport fabs
+from libc.math cimport NAN, fabs, sqrt
 from libc.string cimport memcpy, memset
 
 from tensorlib._core.base.dtypes cimport COMPLEX64, COMPLEX128, ITEMSIZE
@@ -136,3 +136,48 @@ cdef void eliminate(floating* a, floating* b, floating* det, Py_ssize_t n,
         multiply(inverses + 2 * c, b + 2 * c * k, k)
         for r in range(c):
             subtract(a + 2 * (r * n + c), b + 2 * c * k, b + 2 * r * k, k)
+
+
+cdef int factor_all(Tensor a, Tensor x) except -1:
+    """x := the lower factors of Cholesky of packed matrices; NaN where one is not positive
+    definite."""
+    cdef Systems of
+    if a.numel_ == 0:
+        return 0
+    of.dtype, of.n, of.k = a.type, a.dims[a.ndim_ - 1], 0
+    of.a, of.b, of.x, of.determinants = a.data_pointer, NULL, x.data_pointer, NULL
+    return share(factor_range, &of, of.a, a.numel_ // (of.n * of.n), CHUNK,
+                 times(a.numel_, of.n) < RELEASE_GIL)
+
+
+cdef void factor_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Systems* of = <Systems*>context
+    cdef Py_ssize_t step = of.n * of.n * ITEMSIZE[of.dtype], i
+    for i in range(begin, end):
+        if of.dtype == COMPLEX64:
+            factor(<const float*>(of.a + i * step), <float*>(of.x + i * step), of.n)
+        else:
+            factor(<const double*>(of.a + i * step), <double*>(of.x + i * step), of.n)
+
+
+cdef void factor(const floating* a, floating* x, Py_ssize_t n) noexcept nogil:
+    """x := the lower factor of a, whose upper triangle is not read; row by row"""
+    cdef Py_ssize_t i, j, k
+    cdef floating re, im
+    cdef floating* row
+    cdef floating* above
+    memset(x, 0, 2 * n * n * sizeof(floating))
+    for i in range(n):
+        row = x + 2 * i * n
+        for j in range(i + 1):
+            above = x + 2 * j * n
+            re, im = a[2 * (i * n + j)], a[2 * (i * n + j) + 1]
+            for k in range(j):
+                re -= row[2 * k] * above[2 * k] + row[2 * k + 1] * above[2 * k + 1]
+                im -= row[2 * k + 1] * above[2 * k] - row[2 * k] * above[2 * k + 1]
+            if i != j:
+                row[2 * j], row[2 * j + 1] = re / above[2 * j], im / above[2 * j]
+            elif re > 0:
+                row[2 * i] = <floating>sqrt(re)
+            else:
+                row[2 * i] = NAN

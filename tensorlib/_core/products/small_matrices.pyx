@@ -12,7 +12,7 @@ from tensorlib._core.base.kernels cimport find_by_dtype
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport run_alone, share
 from tensorlib._core.products.panel_products cimport parts, real_of
-from tensorlib._core.products.small_complex cimport eliminate_all, is_small_complex
+from tensorlib._core.products.small_complex cimport eliminate_all, factor_all, is_small_complex
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed
 
@@ -91,10 +91,14 @@ def small(Tensor a not None):
 def cholesky(Tensor a not None):
     """The lower factors; NaN for matrices that are not positive definite. None for larger ones.
     """
-    if not takes(a):
+    cdef bint is_complex = is_small_complex(a)
+    if not (is_complex or takes(a)):
         return None
     cdef Tensor x = like(a, 0)
-    run(CHOLESKY, packed(a), None, x, None, None)
+    if is_complex:
+        factor_all(packed(a), x)
+    else:
+        run(CHOLESKY, packed(a), None, x, None, None)
     return x
 
 
