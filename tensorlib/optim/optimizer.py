@@ -36,6 +36,7 @@ ParamsT = _params_t = Iterable[Any]          # the second is an older name
 _alive: WeakValueDictionary[int, Any] = WeakValueDictionary()
 _every_pre_hook = OrderedDict()
 _every_post_hook = OrderedDict()
+_every_inner_hook = OrderedDict()
 
 
 def alive() -> list[Any]:
@@ -85,6 +86,8 @@ def _with_hooks(step):
     def hooked(self, *args, **kwargs):
         self._opt_called = True              # schedules look whether they come after
         if type(self).step is not hooked:
+            for hook in _every_inner_hook.values():
+                hook(self)
             return step(self, *args, **kwargs)
         if observing.is_observed():
             return _observed(self, "step", run, self, args, kwargs)
@@ -479,4 +482,4 @@ def check_betas(betas):
 owners.optimizers.base, owners.optimizers.alive = Optimizer, alive
 owners.optimizers.hooks = tuple(
     lambda hooks=hooks: ItemSwap(hooks, object())
-    for hooks in (_every_pre_hook, _every_post_hook))
+    for hooks in (_every_pre_hook, _every_post_hook, _every_inner_hook))

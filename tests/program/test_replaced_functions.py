@@ -145,3 +145,49 @@ def test_what_prints_may_be_replaced(monkeypatch):
     monkeypatch.setattr(builtins, "print", lambda *args: None)
     f = tl.compile(lambda x: x * 2, fullgraph=True)
     assert tl.equal(f(tl.ones(2)), tl.full((2,), 2.0))
+
+
+def trained(wrap, replace, own):
+    """What six steps give, of which those from the third on have the step of `replace`."""
+    class Own(tl.optim.SGD):
+        def step(self, closure=None):
+            self.param_groups[0]["params"][0].grad.mul_(0.5)
+            return super().step(closure)
+
+    w = tl.tensor([1.0, -2.0], requires_grad=True)
+    optimizer = (Own if own else tl.optim.SGD)([w], lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = (x * w).square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    run, found = wrap(step), []
+    for i in range(6):
+        if i == 2:
+            replace(optimizer, w)
+        found += [run(tl.tensor([1.0, i])).item(), *w.tolist(), *w.grad.tolist()]
+    return found
+
+
+def on_the_instance(optimizer, w):
+    old = optimizer.step
+    optimizer.step = lambda: (w.grad.mul_(3), old())[1]
+
+
+def on_the_class(optimizer, w):
+    old = type(optimizer).step
+    type(optimizer).step = lambda self: (w.grad.mul_(3), old(self))[1]
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("replace", [on_the_instance, on_the_class])
+def test_a_step_of_an_optimizer_that_is_replaced_is_taken_once(replace, own, monkeypatch):
+    """The replay of a step that an attribute of the optimiser replaces did that twice."""
+    monkeypatch.setattr(tl.optim.SGD, "step", tl.optim.SGD.step)        # put back at the end
+    wanted = trained(lambda f: f, replace, own)
+    monkeypatch.undo()
+    monkeypatch.setattr(tl.optim.SGD, "step", tl.optim.SGD.step)
+    assert trained(tl.compile, replace, own) == wanted

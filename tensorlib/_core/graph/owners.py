@@ -26,7 +26,8 @@ class Owners:
         self.keep: Callable[[], bool] = bool    # whether they keep what they compute for a while
 
     def hooked(self, *functions: Callable[..., Any]) -> Held:
-        """A context under which functions are hooks of all of them: before and after a call."""
+        """A context under which functions are hooks of all of them: before and after a call, and
+        before a step that another one calls, or what was put in the place of a class's own."""
         swaps = tuple(hook() for hook, _ in zip(self.hooks, functions))
         return Held(swaps, functions[:len(swaps)])
 

@@ -24,8 +24,7 @@ from tensorlib.program.capture.aliases import laid_as
 from tensorlib.program.capture.earlier_gradients import EarlierGradients
 from tensorlib.program.capture.put_hooks import PutHooks
 from tensorlib.program.capture.questions import (
-    are_hooked, have_formulas, is_asked, rates_of, record_hooks, writes_outside,
-)
+    are_hooked, have_formulas, is_asked, rates_of, record_hooks, writes_outside)
 from tensorlib.program.capture.recorder import Recorder, has_examples
 from tensorlib.program.differentiation.backward import Backward, dependents
 from tensorlib.program.differentiation.control_gradients import visit_control
@@ -51,12 +50,10 @@ class ReplayRecorder(Recorder):
 
     def __init__(self, program: Any, names: dict[int, str], fullgraph: bool):
         super().__init__(program, program.block, names)
-        self.fullgraph = fullgraph
-        self.why = ""
+        self.fullgraph, self.why = fullgraph, ""
         self.being_opened: list[Op] = []     # and those around it
         self.since: Any = None               # the epoch in which a composed operation began
-        self.swept = False
-        self.by_formulas = False             # the next sweep is executed by the library
+        self.swept, self.by_formulas = False, False      # the next sweep is run by the library
         self.modules: dict[int, Any] = {}              # that ran
         self.grads: dict[Variable, None] = {}          # leaves whose `.grad` was set
         self.put: dict[Variable, Variable | None] = {}   # and the recorded values of these
@@ -469,6 +466,11 @@ class ReplayRecorder(Recorder):
             self.fail(f"{type(module).__name__}: a hook on all modules can't be captured, "
                       f"{user_line()}")
 
+    def inner_step(self, optimizer: Any) -> None:
+        """Called by a step that is not the one of the optimiser's class, before it runs."""
+        if innermost() is self:              # and not within that one
+            self.fail(f"step: what replaces a step can't be captured, {user_line()}")
+
     def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Called by an optimiser after its step, on any thread."""
         if self.layers is None or get_ident() != self.thread:
@@ -490,7 +492,7 @@ def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
         x = recorder.block.new_variable("input", tuple(tensor.shape), tensor.dtype)
         recorder.feed(tensor, x)
     reads = recorder.reads
-    with (owners.optimizers.hooked(recorder.before_step, recorder.after_step),
+    with (owners.optimizers.hooked(recorder.before_step, recorder.after_step, recorder.inner_step),
           owners.modules.hooked(recorder.before_module),
           recorder, reads.settings(), reads, reads.watch):
         recorder.operators = reads.operators()

@@ -7,7 +7,6 @@ becomes a step with a kernel of its own, or a step that calls the operation's fu
 
 from collections.abc import Iterable
 from functools import partial
-from operator import methodcaller
 from typing import Any
 
 from tensorlib._core.graph.op import Op, registry
@@ -20,7 +19,7 @@ from tensorlib.autograd.modes import no_grad
 from tensorlib.ops.calls import Call
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.ir.call_types import (
-    Form, as_operands, form_of_call, is_indexed, operation, parsed, registered,
+    Form, as_operands, form_of_call, is_indexed, operation, parsed, registered, take_step,
 )
 from tensorlib.program.ir.interpreter import arguments_of, with_wanted
 from tensorlib.program.ir.model import OpCall, Variable
@@ -332,8 +331,5 @@ def opened(machine: Machine, function: Any, args: tuple[Any, ...],
         machine.back_to(mark)
         return None
     return results
-
-
-take_step = methodcaller("step")       # runs the step of an optimiser
 
 
