@@ -32,6 +32,8 @@ cdef enum:
     COLUMNS = 32            # of the widest panels
     LEAST_ROWS = 4          # with fewer, packing takes longer than it saves,
     LEAST_COMPLEX_ROWS = 2  # for complex numbers, which cost four times as much
+    GATHERED = 16           # complex rows that are copied at once if they have gaps,
+    ROWS_ON_STACK = 1 << 14 # and their bytes, if the panels fit on the stack
     LEAST_BY_VECTOR = 128   # elements of a from which on the BLAS multiplies it by a vector
     LEAST_WIDTH = 40        # bytes of a row of b; with fewer, most of a panel is zeros
     CHUNK_ROWS = 240        # rows of a that are multiplied by all panels before the next ones
@@ -224,8 +226,7 @@ cdef bint fits_panels(int dtype, const MatmulArgs* args) noexcept nogil:
     """Whether b is a small matrix, or a vector with so few elements that a nearly empty panel is
     faster than a call of the BLAS."""
     if parts(dtype) > 1:
-        return (args.m >= LEAST_COMPLEX_ROWS and args.n > 1 and args.a_col == args.y_col
-                and panels[real_of(dtype)] != NULL
+        return (args.m >= LEAST_COMPLEX_ROWS and args.n > 1 and panels[real_of(dtype)] != NULL
                 and times(panels_size(2 * args.k, 2 * args.n), args.y_col // 2) <= ON_STACK)
     return panels[dtype] != NULL and args.m >= LEAST_ROWS and (
         args.n > 1 or times(args.m, args.k) <= LEAST_BY_VECTOR) and (
@@ -257,8 +258,11 @@ cdef void run_panels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     cdef const MatmulArgs* args = work.args
     cdef char[ON_STACK + LINE] scratch
     cdef char* p = scratch + (LINE - <size_t>scratch % LINE)
+    cdef char[ROWS_ON_STACK] near
+    cdef const char* a
     cdef const char* b
-    cdef Py_ssize_t chunk, matrix, row, b_row, b_col, packed = -1, size = args.y_col
+    cdef char* y
+    cdef Py_ssize_t chunk, matrix, row, rows, few, r, l, b_row, b_col, packed = -1, size=args.y_col
     for chunk in range(begin, end):
         matrix, row = chunk // work.chunks, chunk % work.chunks * CHUNK_ROWS
         if packed < 0 or matrix != packed and args.b_batch != 0:
@@ -268,10 +272,22 @@ cdef void run_panels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
             else:
                 pack_complex(work.dtype, b, b_row, b_col, False, False, p, args.k, args.n)
         packed = matrix
-        multiply(work.dtype, args.a + matrix * args.a_batch + row * args.a_row,
-                 args.a_row // size, args.a_col // size, p,
-                 args.y + matrix * args.y_batch + row * args.y_row, args.y_row // size,
-                 min(<Py_ssize_t>CHUNK_ROWS, args.m - row), args.k, args.k, args.n, work.row, 0)
+        a = args.a + matrix * args.a_batch + row * args.a_row
+        y = args.y + matrix * args.y_batch + row * args.y_row
+        rows = min(<Py_ssize_t>CHUNK_ROWS, args.m - row)
+        if args.a_col == size or parts(work.dtype) == 1:
+            multiply(work.dtype, a, args.a_row // size, args.a_col // size, p, y,
+                     args.y_row // size, rows, args.k, args.k, args.n, work.row, 0)
+            continue
+        while rows > 0:             # the parts of complex numbers lie beside each other in a copy
+            few = min(<Py_ssize_t>GATHERED, rows)
+            for r in range(few):
+                for l in range(args.k):
+                    memcpy(near + (r * args.k + l) * size,
+                           a + r * args.a_row + l * args.a_col, size)
+            multiply(work.dtype, near, args.k, 1, p, y, args.y_row // size, few, args.k, args.k,
+                     args.n, NULL, 0)
+            a, y, rows = a + few * args.a_row, y + few * args.y_row, rows - few
 
 
 # ---- any b, part by part -------------------------------------------------------------------------

@@ -248,10 +248,12 @@ cdef inline bint any_nan(const floating* x, Py_ssize_t n) noexcept nogil:
 
 
 def has_nan(Tensor x not None):
-    """Whether an element of a float32, float64 or complex tensor is NaN."""
+    """Whether an element of a float32, float64 or complex tensor is NaN; of complex ones without
+    memory True, so that what goes on to LAPACK is not planned as if it did not."""
     cdef Tensor y = packed(x)
     cdef Look look
-    look.data, look.dtype, look.found = y.data_pointer, real_of(y.type), False
+    look.data, look.dtype = y.data_pointer, real_of(y.type)
+    look.found = parts(y.type) > 1
     if look.dtype != FLOAT32 and look.dtype != FLOAT64:
         raise TypeError("has_nan: takes float32, float64 and complex numbers")
     run_alone(look_for_nan, &look, look.data, y.numel_ * parts(y.type))
