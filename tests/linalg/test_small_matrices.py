@@ -166,5 +166,7 @@ def test_singular_complex_matrices():
         tl.linalg.inv(x)
     assert tl.linalg.inv_ex(x).info.tolist() == [2, 0, 1]
     assert np.isnan(tl.linalg.det(x * float("nan")).numpy()).all()
+    hidden = tl.tensor([[0, 1], [0, float("nan")]], dtype=tl.complex64)         # of 0 * NaN
+    assert np.isnan(tl.linalg.det(hidden).numpy())
     assert small.inverse(drawn_complex(9, 9)) is None and small.determinant(x[:, :1]) is None
     assert small.inverse(x[:0]).shape == (0, 2, 2)

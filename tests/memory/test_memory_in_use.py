@@ -129,7 +129,8 @@ calls = [lambda: x + x, lambda: x.exp(), lambda: x.sum(), lambda: m.sum(0), lamb
          lambda: h.max(0), lambda: h.var(0), lambda: m.softmax(0), lambda: m.norm(),
          lambda: h.mean(0), lambda: t.cummax(0), lambda: t.cumprod(1), lambda: t.logcumsumexp(0),
          lambda: t.cumsum(1), lambda: t.norm(dim=1), lambda: h.logsumexp(0),
-         lambda: t.std(0), lambda: t.argmax()]
+         lambda: t.std(0), lambda: t.argmax(), lambda: tl.complex(x, x), lambda: h @ h[0],
+         lambda: m[:, p[:90]], lambda: x.index_select(0, i)]
 for _ in range(ROUNDS):
     for call in calls:
         try:

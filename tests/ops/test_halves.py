@@ -6,6 +6,7 @@ import pytest
 from cases import each
 
 import tensorlib as tl
+from tensorlib._core.base.scratch import refuse_scratch
 from tensorlib.nn import functional as F
 from tensorlib.testing.catalogue import call, dtypes_taken, in_dtype, is_data, outputs, samples
 from tests.ops.catalogue import operations
@@ -148,3 +149,14 @@ def test_a_matrix_by_a_vector_is_the_product_in_float32_rounded_once(dtype, shap
     with tl.device("meta"):
         x, w = tl.empty(*shape, dtype=dtype), tl.empty(shape[-1], dtype=dtype)
         assert (x @ w).shape == shape[:-1]
+
+
+def test_a_matrix_by_a_vector_without_memory_for_rows():
+    x, w = tl.ones(300, 40).half(), tl.ones(40).half()
+    refuse_scratch(True)
+    try:
+        with pytest.raises(MemoryError, match="^matmul: no memory for rows"):
+            x @ w
+    finally:
+        refuse_scratch(False)
+    assert (x @ w).tolist() == [40.0] * 300

@@ -8,7 +8,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, times
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.tensor.tensor cimport (
-    Tensor, UNRECORDED, new_tensor, new_view, over_storage, same_shape, set_base,
+    Tensor, UNRECORDED, alias, new_tensor, new_view, over_storage, same_shape, set_base,
 )
 from tensorlib._core.tiles.copies cimport copy_into, new_arranged_as
 
@@ -146,6 +146,7 @@ cdef int join_parts(Tensor to_real, Tensor real, Tensor to_imag, Tensor imag) ex
     """Writes both parts of numbers without gaps piece by piece, which the caches hold between."""
     cdef Py_ssize_t single = 1, double = 2, size = ITEMSIZE[real.type]
     cdef Py_ssize_t most = PIECE * get_num_threads(), start, n
+    real, imag = alias(real), alias(imag)        # which another thread may give other memory
     for start in range(0, real.numel_, most):
         n = min(most, real.numel_ - start)
         copy_into(new_view(to_real, 1, &n, &double, to_real.data_pointer + 2 * start * size),

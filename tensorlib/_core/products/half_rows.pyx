@@ -42,7 +42,7 @@ cdef int multiply_half_rows(Tensor a, const char* b, char* y, Py_ssize_t m,
     work.a, work.b, work.y = a.data_pointer, b, y
     share(multiply_rows, &work, y, m, 1 + PIECE // k, times(m, k) < PIECE)
     if work.failed:
-        raise OutOfMemoryError("matmul: no memory for rows of a half type as float32")
+        raise OutOfMemoryError("no memory for rows of a half type as float32")
     return 0
 
 

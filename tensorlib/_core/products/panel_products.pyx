@@ -33,7 +33,7 @@ cdef enum:
     LEAST_ROWS = 4          # with fewer, packing takes longer than it saves,
     LEAST_COMPLEX_ROWS = 2  # for complex numbers, which cost four times as much
     GATHERED = 16           # complex rows that are copied at once if they have gaps,
-    ROWS_ON_STACK = 1 << 14 # and their bytes, if the panels fit on the stack
+    ROWS_ON_STACK = 1 << 14 # and their bytes at most, of a b whose panels fit on the stack
     LEAST_BY_VECTOR = 128   # elements of a from which on the BLAS multiplies it by a vector
     LEAST_WIDTH = 40        # bytes of a row of b; with fewer, most of a panel is zeros
     CHUNK_ROWS = 240        # rows of a that are multiplied by all panels before the next ones
@@ -262,7 +262,7 @@ cdef void run_panels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     cdef const char* a
     cdef const char* b
     cdef char* y
-    cdef Py_ssize_t chunk, matrix, row, rows, few, r, l, b_row, b_col, packed = -1, size=args.y_col
+    cdef Py_ssize_t chunk, matrix, row, rows, few, b_row, b_col, packed = -1, size = args.y_col
     for chunk in range(begin, end):
         matrix, row = chunk // work.chunks, chunk % work.chunks * CHUNK_ROWS
         if packed < 0 or matrix != packed and args.b_batch != 0:
@@ -281,10 +281,7 @@ cdef void run_panels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
             continue
         while rows > 0:             # the parts of complex numbers lie beside each other in a copy
             few = min(<Py_ssize_t>GATHERED, rows)
-            for r in range(few):
-                for l in range(args.k):
-                    memcpy(near + (r * args.k + l) * size,
-                           a + r * args.a_row + l * args.a_col, size)
+            turn_rows(work.dtype, args, a, near, args.k, args.k, few)
             multiply(work.dtype, near, args.k, 1, p, y, args.y_row // size, few, args.k, args.k,
                      args.n, NULL, 0)
             a, y, rows = a + few * args.a_row, y + few * args.y_row, rows - few
@@ -408,8 +405,8 @@ cdef void multiply_packed(const Part* of, Block block) noexcept nogil:
         while row < block.rows:
             rows, col = min(of.tall, block.rows - row), 0
             if of.turned:
-                turn_rows(of, args.a + block.matrix * args.a_batch + (block.row + row) * args.a_row
-                          + l * args.a_col, deep, rows)
+                turn_rows(of.dtype, args, args.a + block.matrix * args.a_batch + l * args.a_col
+                          + (block.row + row) * args.a_row, of.near, of.deep + GAP, deep, rows)
             while col < block.cols:
                 multiply_part(of, Block(block.matrix, block.row + row, rows, block.col + col,
                                         min(of.most, block.cols - col)), l, packed)
@@ -422,17 +419,16 @@ cdef void multiply_packed(const Part* of, Block block) noexcept nogil:
                 + block.row * args.y_row + block.col * size, args.y_row, block.rows, block.cols)
 
 
-cdef void turn_rows(const Part* of, const char* a, Py_ssize_t deep,
-                    Py_ssize_t rows) noexcept nogil:
+cdef void turn_rows(int dtype, const MatmulArgs* args, const char* a, char* near,
+                    Py_ssize_t near_row, Py_ssize_t deep, Py_ssize_t rows) noexcept nogil:
     """near := rows of a, which lie along its columns; complex ones with any strides"""
-    cdef Py_ssize_t size = of.args.y_col, row, l
-    if of.args.a_row == size:
-        turn(of.dtype, a, of.args.a_col // size, of.near, of.deep + GAP, deep, rows)
+    cdef Py_ssize_t size = args.y_col, row, l
+    if args.a_row == size:
+        turn(dtype, a, args.a_col // size, near, near_row, deep, rows)
         return
     for row in range(rows):
         for l in range(deep):
-            memcpy(of.near + (row * (of.deep + GAP) + l) * size,
-                   a + row * of.args.a_row + l * of.args.a_col, size)
+            memcpy(near + (row * near_row + l) * size, a + row * args.a_row + l * args.a_col, size)
 
 
 cdef void multiply_part(const Part* of, Block block, Py_ssize_t l, bint packed) noexcept nogil:

@@ -122,10 +122,9 @@ cdef void eliminate(floating* a, floating* b, floating* det, Py_ssize_t n,
             swap(row + 2 * c, a + 2 * (best * n + c), n - c)
             swap(b + 2 * c * k, b + 2 * best * k, k)
             det[0], det[1] = -det[0], -det[1]
-        multiply(row + 2 * c, det, 1)
-        if most == 0 and k == 0:
-            det[0], det[1] = 0, 0
-            return
+        scale(det, row + 2 * c, det)
+        if most == 0 and k == 0:     # there is nothing to subtract, as in LAPACK
+            continue
         invert(row + 2 * c, inverses + 2 * c)
         for r in range(c + 1, n):
             f[0], f[1] = a[2 * (r * n + c)], a[2 * (r * n + c) + 1]
