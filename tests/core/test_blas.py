@@ -191,7 +191,8 @@ def test_small_complex_products_of_batches(sizes, dtype):
             for shape in ((3, m, k), (3, k, n)))
     tolerance = dict.fromkeys(("rtol", "atol"), 1e-5 if dtype == "complex64" else 1e-13)
     x, y = tl.tensor(a), tl.tensor(b)
-    assert tl.equal(x.mT.contiguous().mT @ y.mT.contiguous().mT, x @ y)      # the same bits
+    if min(m, n) > 1:        # by panels: the same bits in any layout; vectors go to the BLAS
+        assert tl.equal(x.mT.contiguous().mT @ y.mT.contiguous().mT, x @ y)
     for left, right in itertools.product(
             (x, x.mT.contiguous().mT, x[:1].expand(3, m, k), x.flip(1)),
             (y, y.mT.contiguous().mT, y[0], y[:, :1].expand(3, k, n) if k else y)):
