@@ -58,15 +58,15 @@ LINUX = sys.platform.startswith("linux")
 # Not imported: it starts threads, and what has some can't be forked safely.
 NUMPY = Path(find_spec("numpy").origin).parent / "_core" / "include"
 
-# How much is optimized, by measurement. What is built once branches and calls, and has loops over
-# elements, such as those of moves, which GCC's own cost model at -O2 leaves unvectorised: gradients
-# of embeddings took 1.5 times as long. What has no such loops and what no small call goes through
-# has -Os, which takes 1.6 times less to compile, and 110 kB less of a wheel than -O1. The
-# element-wise loops and panels need of -O3 that they are vectorised whatever their counts are, and
-# that functions as long as an exponential are inlined; the copies of loops that it makes beyond
-# that take 1.6 times as long to compile. Of the other kernels lgamma took twice as long without
-# them, sums of columns 1.4 times, gradients of softmax 1.1 times and norms of layers 1.04; the rest
-# were not measured.
+# How much is optimized, by measurement. Of what is built once, files with loops over elements, such
+# as those of moves, have -O2 and a cost model by which GCC vectorises them: gradients of embeddings
+# took 1.5 times as long without. The others branch and call. What no small call goes through has
+# -Os, 110 kB less of a wheel than -O1; the rest has of -O2 what shortens such code, which takes two
+# thirds of the time to compile, and as many instructions per call. The element-wise loops and
+# panels need of -O3 that they are vectorised whatever their counts are, and that functions as long
+# as an exponential are inlined; the copies of loops that it makes beyond that take 1.6 times as
+# long to compile. Of the other kernels lgamma took twice as long without them, sums of columns 1.4
+# times, gradients of softmax 1.1 times and norms of layers 1.04; the rest were not measured.
 COLD = {"arena", "as_products", "attached", "attention", "bags", "channels_last", "column_norm",
         "compiled", "convert", "convolution", "cpu", "depthwise_lanes", "dlpack", "dtypes",
         "error_names", "executor", "fill_upcalls", "foreign", "fusion", "generator", "gradients",
@@ -75,6 +75,11 @@ COLD = {"arena", "as_products", "attached", "attention", "bags", "channels_last"
         "plans", "pool", "profile", "properties", "python_nodes", "rebasing", "rebuilt",
         "reinterpret", "settings", "signatures", "stack", "transforms", "triangles"}
 WARM_LOOPS = ["-O2", "-ftree-vectorize"] + ["-fvect-cost-model=dynamic"] * LINUX
+WARM_CALLS = ["-O1", "-finline-small-functions", "-foptimize-sibling-calls", "-freorder-functions",
+              "-freorder-blocks-and-partition", "-ftree-tail-merge", "-fcrossjumping",
+              "-fipa-icf", "-fipa-sra", "-fipa-ra", "-fpeephole2"] if LINUX else ["-O2"]
+# These passes of -Os took a fifth of its time, and made nothing smaller.
+COLD_CALLS = ["-Os"] + ["-fno-gcse", "-fno-tree-pre", "-fno-tree-vrp"] * LINUX
 LEAN = {"bessel", "binary", "bounds", "cast", "division", "exponential", "normal", "normalize",
         "panels", "trigonometric", "unary"}
 LEAN_LOOPS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic",
@@ -256,6 +261,12 @@ def stands_alone(source):
     return depends_on_level(source) or source.stem == "compiled"
 
 
+def has_loops(source):
+    """Whether a file has loops over elements, which run without the interpreter's lock."""
+    text = source.read_text() if source != UTILITY else ""    # which is not there yet
+    return "nogil" in text and " in range(" in text
+
+
 def optimization(source, level):
     """The flags for what is made of a source, for a level of the kernels if it depends on it."""
     if QUICK:
@@ -267,8 +278,10 @@ def optimization(source, level):
         if source.stem == "lapack":      # small matrices took 1.5 times as long with -Os
             return ["-O1"]
         if source.stem in COLD:
-            return ["-Os"]
-        return ["-O3"] if source.stem in HOT else WARM_LOOPS
+            return COLD_CALLS
+        if source.stem in HOT:
+            return ["-O3"]
+        return WARM_LOOPS if has_loops(source) else WARM_CALLS
     if not LINUX:     # Clang, which is the compiler elsewhere, has no such parameters
         return ["-O3"]
     if level == OLDEST:
@@ -309,7 +322,8 @@ def settings():
     """What decides the result beside the sources, as text."""
     parts = [sys.version, Cython.__version__, metadata.version("numpy"), DIRECTIVES,
              KERNEL_DIRECTIVES, FLAGS, sorted(HOT), sorted(COLD), sorted(LEAN),
-             sorted(UNCONTRACTED), WARM_LOOPS, LEAN_LOOPS, sorted(LONE), LONE_LOOPS, OLDEST,
+             sorted(UNCONTRACTED), WARM_LOOPS, WARM_CALLS, COLD_CALLS, LEAN_LOOPS,
+             sorted(LONE), LONE_LOOPS, OLDEST,
              sorted(SMALL_IN_OLDEST), sorted(UNCOPIED), LINK_FLAGS, TABLES,
              [each for each in LEVELS.items() if each not in ALL_LEVELS.items()],
              NEEDED, sorted(UNWIDENED), QUICK,
