@@ -20,6 +20,7 @@ from tensorlib._core.apply.inplace cimport check_writable
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT64, FLOAT_KIND, INT64, KIND, compute_dtype,
 )
+from tensorlib._core.base.upcalls cimport effect
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, gradient_of, same_shape
 from tensorlib._core.tiles.copies cimport may_overlap, packed_copy
@@ -49,11 +50,11 @@ def run_update(Update update, dict group, states, begin, numbers):
     states.
     """
     cdef list tensors = []           # of each parameter: its operands, and the count or None
-    cdef Py_ssize_t most, n
+    cdef tuple params = tuple(group["params"])
+    cdef Py_ssize_t most = len(params), n
     cdef double* table = NULL
     cdef Job* jobs = NULL
-    cdef tuple params = tuple(group["params"])
-    most = len(params)
+    effect("step", group)
     try:
         table = <double*>malloc(max(most, 1) * MAX_NUMBERS * sizeof(double))
         if table == NULL:
@@ -140,9 +141,8 @@ cdef bint is_complete(Update update, state) except -1:
 
 cdef double counted(Update update, count) except? -1:
     """The value of a state `step`."""
-    cdef Tensor x
-    if isinstance(count, Tensor):
-        x = <Tensor>count
+    cdef Tensor x = <Tensor>count if isinstance(count, Tensor) else None
+    if x is not None:
         if x.numel_ == 1:
             if x.type == FLOAT32:
                 return (<float*>x.data_pointer)[0]
@@ -284,10 +284,10 @@ cdef class Prepared:
     def run(self, dict group, states, numbers):
         """Takes a step, as `run_update` does; False if it can't, and nothing was written."""
         cdef Py_ssize_t n = len(self.rows)
-        if self.busy or group is not self.group or not self.has_options():
+        if (self.busy or group is not self.group or not self.has_options()
+                or not self.has_states(states)):
             return False
-        if not self.has_states(states):
-            return False
+        effect("step", group)
         self.busy = True             # other threads may run during `numbers`, and without GIL
         try:
             if not self.has_numbers(states, numbers) or not self.has_operands():

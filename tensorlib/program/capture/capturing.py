@@ -66,7 +66,6 @@ class ReplayRecorder(Recorder):
         self.layers: Layer | None = None               # the stack that an optimiser's step hides
         self.operators: Any = None                     # the guard of operators
         self.thread = get_ident()
-        self.arguments: tuple[Tensor, ...] = ()
 
     def settings(self) -> Held:
         """Restores the stack, also if an optimiser's step hid it and raised."""

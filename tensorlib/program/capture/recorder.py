@@ -75,6 +75,7 @@ class Recorder(CallRecorder):
     why = ""                                  # why it has ended
     reads: Any = None                         # records what the function reads
     opening: Op | None = None                 # the composed operation that is about to be opened
+    arguments: tuple[Tensor, ...] = ()
 
     def __init__(self, program: Any, block: Block, names: dict[int, str] | None = None):
         self.program, self.block, self.names = program, block, names or {}
@@ -93,6 +94,13 @@ class Recorder(CallRecorder):
         self.writes = Writes(self)
         self.constants: dict[int, Tensor] = {}         # tensors made of numbers, by id
         self.open: set[Variable] = set()               # whose sizes may differ in another run
+
+    def forget(self) -> None:
+        """Lets go of the tensors of the call, which a reference cycle would keep for a while."""
+        for each in (self.known, self.by_memory, self.by_storage, self.uncounted, self.branched,
+                     self.shown, self.constants):
+            each.clear()           # type: ignore[attr-defined]
+        self.arguments = ()
 
     def made(self, tensor: Tensor) -> None:
         """Called when a tensor was made of numbers."""

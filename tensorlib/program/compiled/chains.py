@@ -273,6 +273,13 @@ class Chain:
         self.lies = [known.place(x, self.fed) for x in wanted]
         self.machine = self
 
+    versions: list[tuple[int, int]] = []
+
+    def set_versions(self, versions: list[tuple[int, int]]) -> None:
+        """Raises: Unplanned if a result was written to: its nodes would have saved it before."""
+        if versions:
+            raise Unplanned("it returns what it wrote to, beside an autograd.Function or a hook")
+
     @property
     def outdone(self) -> bool:
         """Whether eager calls cost less."""

@@ -12,7 +12,7 @@ from tensorlib._core.graph import owners
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
 from tensorlib.program.capture.returned import flatten_result, plain_objects
-from tensorlib.program.compiled.states import State, bits_of, generators_of, params_of
+from tensorlib.program.compiled.states import State, bits_of, generators_of, params_of, version_of
 from tensorlib.program.guards.signatures import gradient_of
 from tensorlib.program.guards.values import is_same
 from tensorlib.program.ir.errors import CaptureError
@@ -45,8 +45,9 @@ class Seen(State):
 
 
 def of_tensor(x: Tensor) -> tuple[Any, ...]:
-    """What is observable of a tensor: its layout, its place in a graph, its bits."""
-    return str(x.dtype), tuple(x.shape), x.stride(), x.requires_grad, x.is_leaf, bits_of(x)
+    """What is observable of a tensor: its layout, its place in a graph, its version, its bits."""
+    return (str(x.dtype), tuple(x.shape), x.stride(), x.requires_grad, x.is_leaf, version_of(x),
+            bits_of(x))
 
 
 def of(x: Any) -> Any:

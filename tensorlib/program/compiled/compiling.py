@@ -53,7 +53,9 @@ from tensorlib.program.reads.recorder import ReadRecorder
 from tensorlib.program.reads.reports import describe, guard_of_gradient, report_lines, why_not
 from tensorlib.program.reads.sources import NoSource
 from tensorlib.program.reads.tracebacks import without_frames
-from tensorlib.program.run.dispatch import UNDONE, Chooser, Dispatcher, Way, views_in
+from tensorlib.program.run.dispatch import (
+    UNDONE, Chooser, Dispatcher, Way, versions_in, views_in,
+)
 from tensorlib.program.run.plan import Unplanned
 
 GIL_IS_ON = getattr(sys, "_is_gil_enabled", lambda: True)
@@ -158,6 +160,7 @@ class Compiled(Dispatcher):
                 without_frames(error)
                 raise
             way = self._way(kind, recorder, (args, kwargs), tensors, result)
+            recorder.forget()
         if way is not None:
             self._entries.insert(0, way)
         return result[0]
@@ -214,7 +217,8 @@ class Compiled(Dispatcher):
             if self._fullgraph:
                 raise CaptureError(f"compile: {name_of(self._f)}: {error}") from None
             way = Way(kind, Conditions([], [], []))       # calls of this kind run in parts
-            way.why, way.parts = str(error), self._in_parts(recorder.reads.at, str(error))
+            way.why, reads = str(error), recorder.reads
+            way.parts = None if reads.of_frames else self._in_parts(reads.at, str(error))
             how = "eagerly" if way.parts is None else "in parts"
             self._refused += way.parts is not None
             if self._quiet or self._refused == MOST_REFUSED:
@@ -434,25 +438,27 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
     lie = map(storage_of, (*tensors, *(x.value for x in lasts)))
     calls, asked = checks_first(list(recorder.block.ops),
                                 dict(zip((*recorder.program.inputs, *lasts), lie)))
-    given = recorder.program.inputs, tensors, lasts, wanted, flags
-    replay = chain.made(ready, recorder.block, calls, given, all_gone)
+    planned = recorder.program.inputs, tensors, lasts, wanted, flags
+    replay = chain.made(ready, recorder.block, calls, planned, all_gone)
     inference = check_results(slots, found, replay, tensors)
     check_kept_gradients(recorder, found)
     places, leaves = {x: i for i, x in enumerate(wanted)}, slots
-    written = {i for i, x in enumerate((*tensors, *replay.values))
+    given = (*tensors, *replay.values)
+    written = {i for i, x in enumerate(given)
                if storage_of(x) in recorder.writes.lasting}
     changing = undone_at_failure(replay.calls, asked) or replay.changing
     if changing and replay.machine.beyond:
         raise Unplanned("it writes before a check of values, and reaches beyond its arguments")
     slots = [places[x] if type(x) is Variable else -1 for x in slots]
-    known = {id(x) for x in (*tensors, *replay.values)}
+    replay.set_versions(versions_in(slots, found, given))
+    known = {id(x) for x in given}
     met = [x for x in read if id(x) not in known]
     return Way(
         kind, Conditions(replay.values, recorder.leaves, recorder.bare, guards, met),
         replay, None if linked else replay.machine, structure,
         slots, [None if place >= 0 else x for place, x in zip(slots, leaves)],
         Overlaps(tensors, replay.values, written, read, met),
-        inference, views_in(slots, found, (*tensors, *replay.values)),
+        inference, views_in(slots, found, given), None if linked else replay.versions,
         Undo(changing, written, replay.values) if changing else None)
 
 

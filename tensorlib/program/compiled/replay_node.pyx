@@ -31,6 +31,7 @@ from tensorlib.autograd.gradients import grad
 from tensorlib.ops.calls import ARGUMENT
 from tensorlib.program.compiled.rebuilt import keep_the_same, let_go, number_of
 from tensorlib.program.ir.stacks import count, flattened, restored
+from tensorlib.program.run.dispatch import set_versions
 
 cdef enum:
     NUMBERS = 1 << 20        # sequence numbers that stay free for the nodes of a call's operations
@@ -93,14 +94,13 @@ cdef class Links:
             mode().grad = before
         if found is None:
             return None
+        set_versions(replay.versions, found)        # before the node saves them
         payload = Kept.__new__(Kept)
-        payload.replay, payload.links, payload.versions = replay, self, []
+        payload.replay, payload.links, payload.n_direct = replay, self, len(self.direct)
         payload.several, payload.over = self.several, replay.gone
-        payload.required, payload.n_direct = [], len(self.direct)
         payload.again = [given[place] for place in self.again]
-        for value in payload.again:
-            payload.versions.append((<Tensor?>value).storage.version)
-            payload.required.append((<Tensor>value).wants_grad)
+        payload.versions = [(<Tensor?>value).storage.version for value in payload.again]
+        payload.required = [(<Tensor>value).wants_grad for value in payload.again]
         kept = payload.flat(found[self.n_outputs:len(found) - self.n_made])
         for place in self.direct:
             kept.append(given[place])

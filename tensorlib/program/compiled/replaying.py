@@ -39,11 +39,13 @@ class Replay:
     given: the variables of the inputs. layouts: tensors with the layouts of their values. lasting:
     the variables of captured tensors. flags: which passes run, as in `passes.enabled`. outdone:
     eager calls cost less than replays, as in `Links`. changing: calls with effects that are undone
-    if a run fails. Raises: Unplanned.
+    if a run fails. versions: those of results that the call wrote to, as in `versions_in`.
+    Raises: Unplanned.
     """
 
     outdone = False
     changing: list[OpCall] = []
+    versions: list[tuple[int, int]] = []
 
     def __init__(self, block: Block, calls: list[OpCall], given: list[Variable],
                  layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable],
@@ -59,6 +61,10 @@ class Replay:
         """The wanted values for these inputs. If the run fails before it has changed anything, and
         the caller `retries` with an eager call, which raises the proper error: None."""
         return self.values_for((*inputs, *self.values), retries)
+
+    def set_versions(self, versions: list[tuple[int, int]]) -> None:
+        """Notes the versions of the results."""
+        self.versions = versions
 
     def values_for(self, given: tuple[Any, ...], retries: bool = False) -> list[Any] | None:
         """`run`, for the inputs followed by the captured tensors."""

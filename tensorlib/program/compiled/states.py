@@ -10,11 +10,12 @@ from tensorlib.autograd.modes import no_grad
 from tensorlib.autograd.tree import flatten
 from tensorlib.program.guards.signatures import gradient_of
 from tensorlib.program.ir.model import OpCall, inner_calls
+from tensorlib.program.run.dispatch import set_versions
 
 
 class State:
-    """The elements of tensors, the `.grad` of leaves, optimisers with their parameters, and
-    generators, as they are."""
+    """The elements and versions of tensors, the `.grad` of leaves, optimisers with their
+    parameters, and generators, as they are."""
 
     def __init__(self, tensors: Iterable[Tensor], leaves: Iterable[Tensor],
                  optimizers: Iterable[Any], generators: Iterable[Generator]):
@@ -27,6 +28,7 @@ class State:
                   for x in flatten(dict(each))[0] if isinstance(x, Tensor)]
         each = {id(x): x for x in (*tensors, *params, *inside)}
         self.copies = [(x, elements(x)) for x in each.values()]
+        self.versions = [*enumerate(map(version_of, each.values()))]
         self.states = [{p: dict(each) for p, each in state.items()} for state in self.optimizers]
         self.generators = [(g, g.get_state()) for g in generators]
 
@@ -39,6 +41,7 @@ class State:
             for x, copy in self.copies:
                 if bits_of(x) != bits_of(copy):
                     x.data.copy_(copy)
+        set_versions(self.versions, [x for x, _ in self.copies])
         for state, before in zip(self.optimizers, self.states):
             for p in list(state):
                 if p in before:
@@ -84,6 +87,11 @@ def generators_of(calls: Iterable[OpCall]) -> list[Generator]:
     """The generators that calls may draw from."""
     given = [x for call in calls for x in call.attributes.values() if isinstance(x, Generator)]
     return list({id(x): x for x in (default_generator, *given)}.values())
+
+
+def version_of(x: Tensor) -> int:
+    """How often a tensor was written to; 0 for one of inference mode, which has no version."""
+    return 0 if x.is_inference() else x._version
 
 
 def elements(x: Tensor) -> Tensor:

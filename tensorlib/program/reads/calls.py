@@ -2,6 +2,7 @@
 
 import copy
 import operator
+import sys
 from abc import ABCMeta
 from contextvars import ContextVar
 from datetime import date
@@ -357,6 +358,12 @@ def record_vars(recorder: ReadRecorder, *x: Any) -> None:
         refuse_unknown(recorder, "vars")
 
 
+def record_frame(recorder: ReadRecorder, *args: Any) -> None:
+    """Ends the capture: a part of a function has not the variables that its frame shows."""
+    recorder.of_frames = True
+    refuse_unknown(recorder, "sys._getframe")
+
+
 def record_callable(recorder: ReadRecorder, f: Any, *args: Any, **kwargs: Any) -> None:
     """Records what `callable` reads: nothing but the class."""
     recorder.record_operand(f, False)
@@ -398,4 +405,5 @@ SPECIAL_CALLS: dict[int, Any] = {
     id(isinstance): record_isinstance, id(issubclass): record_isinstance, id(vars): record_vars,
     id(callable): record_callable, id(id): record_id, id(hash): record_hash,
     id(operator.is_): record_is, id(operator.is_not): record_is,
+    id(sys._getframe): record_frame,
 }

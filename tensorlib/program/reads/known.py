@@ -24,7 +24,6 @@ import re
 import sys
 import types
 import typing
-import weakref
 from typing import Any
 
 import numpy as np
@@ -68,8 +67,7 @@ CLASSES = {id(x) for x in (
     types.MappingProxyType, types.FunctionType, collections.deque, collections.OrderedDict,
     collections.defaultdict, array.array, fractions.Fraction, datetime.timedelta,
     datetime.datetime, datetime.date, operator.itemgetter, operator.attrgetter,
-    operator.methodcaller, weakref.ref, *(x for x in vars(itertools).values()
-                                          if isinstance(x, type)),
+    operator.methodcaller, *(x for x in vars(itertools).values() if isinstance(x, type)),
     *(x for x in vars(builtins).values() if isinstance(x, type) and issubclass(x, BaseException)),
 )}
 # Methods of dates that read the clock, the time zone of the machine or its language.

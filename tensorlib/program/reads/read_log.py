@@ -58,6 +58,7 @@ class ReadLog:
         self.why = ""                             # why the capture has ended
         self.root: Any = None                     # the function that is captured
         self.at = 0                               # the line of it that is to blame
+        self.of_frames = False                    # whether frames were looked at
 
     def fail(self, why: str) -> None:
         """Ends the capture: the first reason that is given is kept."""

@@ -4,8 +4,8 @@ from collections import defaultdict
 from datetime import date, time
 from functools import partial
 from types import (
-    BuiltinFunctionType, FunctionType, GeneratorType, GenericAlias, MemberDescriptorType,
-    MethodType, ModuleType,
+    BuiltinFunctionType, FrameType, FunctionType, GeneratorType, GenericAlias,
+    MemberDescriptorType, MethodType, ModuleType,
 )
 from typing import Any
 
@@ -62,6 +62,9 @@ class ReadRecorder(ObjectRecorder):
             if in_class(kind, name) is MISSING:
                 return self.record_attribute(FORWARDING[kind](x), name)
             return False
+        if kind is FrameType:
+            self.of_frames = True
+            self.fail(f"{name} of a frame may be different in each call, {user_line()}")
         if kind in OWN_DICTS:
             self.record(x, "attr", name, vars_of(x).get(name, MISSING))
         if id(kind) in ATOMS or kind is Variable or kind is BuiltinFunctionType or kind is COMPILED:

@@ -36,8 +36,9 @@ cdef class Way:
     and no control flow, else None. places: for each leaf of the result its index in the results of
     the replay; -1 for one that is in `leaves`. inference: the results are made in inference mode.
     why: why there is no replay. parts: the function in parts, if it can be split. views: see
-    `views_in`. undo: a function that saves the state before a run, which is restored if the run
-    fails; None if a failing run has changed nothing, or just what the function would have.
+    `views_in`. versions: see `versions_in`, if there is no graph. undo: a function that saves the
+    state before a run, which is restored if the run fails; None if a failing run has changed
+    nothing, or just what the function would have.
     """
 
     cdef readonly Signature kind
@@ -50,17 +51,17 @@ cdef class Way:
     cdef readonly object undo
     cdef object structure
     cdef tuple values
-    cdef list places, leaves, views
+    cdef list places, leaves, views, versions
     cdef bint single, inference
 
     def __init__(self, Signature kind, Conditions conditions, replay=None, machine=None,
                  structure=None, list places=None, list leaves=None, Overlaps overlaps=None,
-                 bint inference=False, list views=None, undo=None):
+                 bint inference=False, list views=None, list versions=None, undo=None):
         self.kind, self.conditions, self.replay = kind, conditions, replay
         self.machine = machine if isinstance(machine, Machine) else None
         self.structure, self.places, self.leaves = structure, places, leaves
         self.overlaps, self.inference, self.views = overlaps, inference, views
-        self.undo = undo
+        self.versions, self.undo = versions, undo
         self.values = () if replay is None else tuple(replay.values)
         self.single = structure is not None and structure.kind is None and places == [0]
 
@@ -93,6 +94,8 @@ cdef class Way:
             first_version()[0] = before
         if found is None:
             return UNDONE
+        if self.versions:
+            set_versions(self.versions, found)
         if self.views:
             note_views(self.views, found, tensors + self.values)
         if self.single:
@@ -163,6 +166,27 @@ def views_in(list slots, list found, tuple given):
             base.like, base.offset = like_on_meta(y), x.data_pointer - y.data_pointer
         views.append(base)
     return views
+
+
+def versions_in(list slots, list found, tuple given):
+    """The places and versions of the results that the call wrote to after it had made them."""
+    cdef Tensor x, y
+    cdef list versions = []
+    for place, value in zip(slots, found):
+        if place >= 0 and isinstance(value, Tensor):
+            x = value
+            if x.storage.version > 0 and not any([y.storage is x.storage for y in given]):
+                versions.append((place, x.storage.version))
+    return versions
+
+
+def set_versions(list versions, list found):
+    """Gives results, or other tensors, the versions that eager calls leave them with."""
+    cdef Tensor x
+    for place, version in versions:
+        x = found[place]
+        if x.storage.version != UNTRACKED:
+            x.storage.version = version
 
 
 cdef int note_views(list views, list found, tuple given) except -1:
