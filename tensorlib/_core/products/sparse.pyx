@@ -8,9 +8,9 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport (
-    COMPLEX64, COMPLEX_KIND, FLOAT32, FLOAT64, FLOAT_KIND, INT64, KIND,
+    COMPLEX128, COMPLEX_KIND, FLOAT32, FLOAT64, FLOAT_KIND, INT64, KIND,
 )
-from tensorlib._core.base.items cimport complex64_t, complex128_t
+from tensorlib._core.base.items cimport complex128_t
 from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.work cimport run_once
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
@@ -319,7 +319,6 @@ ctypedef fused summed:
     int64_t                          # of all integers, whose sums wrap
     float
     double
-    complex64_t
     complex128_t
 
 cdef enum Part:
@@ -436,9 +435,6 @@ cdef void sum_meetings(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
         sum_rows(of, <float*>of.a, <float*>of.b, <float*>of.c, <float*>of.row)
     elif of.type == FLOAT64:
         sum_rows(of, <double*>of.a, <double*>of.b, <double*>of.c, <double*>of.row)
-    elif of.type == COMPLEX64:
-        sum_rows(of, <complex64_t*>of.a, <complex64_t*>of.b, <complex64_t*>of.c,
-                 <complex64_t*>of.row)
     else:
         sum_rows(of, <complex128_t*>of.a, <complex128_t*>of.b, <complex128_t*>of.c,
                  <complex128_t*>of.row)
@@ -447,7 +443,7 @@ cdef void sum_meetings(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
 cdef int summed_type(int dtype) noexcept:
     """The dtype that numbers are added in: integers wrap alike in all widths."""
     if KIND[dtype] == COMPLEX_KIND:
-        return dtype
+        return COMPLEX128
     if KIND[dtype] == FLOAT_KIND:
         return FLOAT64 if dtype == FLOAT64 else FLOAT32
     return INT64
