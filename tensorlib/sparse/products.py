@@ -53,7 +53,7 @@ def matmul(input: Any, other: Any, *, reduce: str = "sum") -> Any:
     """input @ other, where one or both are sparse matrices: dense, unless both are sparse.
 
     Shapes: (M, K), (K, N) -> (M, N); a dense factor may be a vector; (B, M, K), (B, K, N) of a
-    sparse batch and a dense one -> (B, M, N).
+    sparse batch and a dense one, and (*, M, K), (K, N) of a dense batch and a sparse matrix, alike.
     reduce: "mean", "amax" or "amin" of the terms of a row that are there, in place of their sum.
     Raises: RuntimeError for other shapes, TypeError for other kinds and another `reduce`.
     """
@@ -68,6 +68,9 @@ def matmul(input: Any, other: Any, *, reduce: str = "sum") -> Any:
         input.matrix("matmul")
     if right:
         other.matrix("matmul")
+    if right and not left and input.ndim > 2 and other.ndim == 2:
+        rows = input.flatten(0, -2)
+        return matmul(rows, other).unflatten(0, tuple(input.shape[:-1]))
     if not 1 <= input.ndim <= 2 or not 1 <= other.ndim <= 2 or input.shape[-1] != other.shape[0]:
         raise RuntimeError(f"matmul: sizes do not fit: {tuple(input.shape)} @ "
                            f"{tuple(other.shape)}")

@@ -263,6 +263,21 @@ def test_products_of_sparse_matrices_of_all_dtypes(dtype):
     assert tl.equal(found.to_dense(), a @ b)
 
 
+@each("shape", [(2, 3), (5, 2, 3), (0, 2, 3), (4, 1, 2, 3), (2, 0, 3)])
+def test_dense_batches_times_a_sparse_matrix(shape):
+    a = tl.tensor([[0.0, 2.0, 0.0, 1.0], [3.0, 0.0, 0.0, 0.0], [0.0, 0.0, -1.0, 5.0]])
+    x = tl.tensor(np.random.default_rng(2).normal(size=shape).astype("float32")).requires_grad_()
+    wanted = x @ a
+    gradient = tl.autograd.grad(wanted.sum(), x)[0]
+    for matrix in (a.to_sparse(), a.to_sparse_csr(), a.to_sparse_csc()):
+        found = x @ matrix
+        assert_close(found, wanted)
+        assert_close(tl.autograd.grad(found.sum(), x)[0], gradient)
+        assert_close(tl.nn.functional.linear(x, matrix.t()), wanted)
+    with pytest.raises(RuntimeError, match="matmul: sizes do not fit"):
+        x[..., :2] @ a.to_sparse()
+
+
 @each("dtype", ["float64", "complex128"])
 def test_gradients_of_products_of_sparse_matrices(dtype):
     rng = np.random.default_rng(0)
