@@ -73,7 +73,8 @@ COLD = {"arena", "as_products", "attached", "attention", "bags", "channels_last"
         "graph_reader", "grid_sample", "group_norm", "hooks", "lapack", "levels", "mapping",
         "nested", "node_properties", "on_meta", "op", "out_argument", "overlapping", "pickling",
         "plans", "pool", "profile", "properties", "python_nodes", "rebasing", "rebuilt",
-        "reinterpret", "settings", "signatures", "stack", "transforms", "triangles"}
+        "reinterpret", "settings", "signatures", "sparse", "stack", "symmetric", "transforms",
+        "triangles"}
 WARM_LOOPS = ["-O2", "-ftree-vectorize"] + ["-fvect-cost-model=dynamic"] * LINUX
 WARM_CALLS = ["-O1", "-finline-small-functions", "-foptimize-sibling-calls", "-freorder-functions",
               "-freorder-blocks-and-partition", "-ftree-tail-merge", "-fcrossjumping",

@@ -158,7 +158,7 @@ FAMILIES = {
                    "polygamma_numbers polygamma_of trigamma upper_numbers xlog1py zeta "
                    "zeta_numbers"),
     "tensorlib.ops.products.einsum": Names(functions="einsum"),
-    "tensorlib.ops.products.sparse": Names(operations="sampled_product sparse_product"),
+    "tensorlib.ops.products.sparse": Names(operations="met_sums sampled_product sparse_product"),
     "tensorlib.ops.products.tensor_products": Names(
         both="addbmm addr kron",
         functions="tensordot vander",

@@ -133,36 +133,35 @@ def of_bounds(name: str, layout: Any, bounds: Any, others: Any, values: Any, siz
     given = bounds, others
     bounds, others = positions(name, bounds), positions(name, others)
     values = values_of(values, *options)
-    dims, blocked = bounds.ndim, 2 * (layout in BLOCKED)
-    batch = tuple(bounds.shape[:-1])
-    if not dims or others.ndim != dims or values.ndim < dims + blocked or not (
-            bounds.shape[-1] and batch == others.shape[:-1] == values.shape[:dims - 1]
-            and others.shape[-1] == values.shape[dims - 1]):
+    lines, entries, found = tuple(bounds.shape), tuple(others.shape), tuple(values.shape)
+    dims, blocked = len(lines), 2 * (layout in BLOCKED)
+    batch = lines[:-1]
+    if not dims or len(entries) != dims or len(found) < dims + blocked or not (
+            lines[-1] and batch == entries[:-1] == found[:dims - 1]
+            and entries[-1] == found[dims - 1]):
         raise RuntimeError(f"{name}: expected bounds (*batch, lines + 1), places (*batch, entries) "
-                           "and values (*batch, entries, *), got shapes "
-                           f"{tuple(bounds.shape)}, {tuple(others.shape)} and "
-                           f"{tuple(values.shape)}")
-    block = tuple(values.shape[dims:dims + 2]) if blocked else (1, 1)
+                           f"and values (*batch, entries, *), got shapes {lines}, {entries} and "
+                           f"{found}")
+    block = found[dims:dims + 2] if blocked else (1, 1)
     if 0 in block:
-        raise RuntimeError(f"{name}: blocks must have elements, got values of shape "
-                           f"{tuple(values.shape)}")
+        raise RuntimeError(f"{name}: blocks must have elements, got values of shape {found}")
     ascend, least, most, ordered = survey_bounds(bounds, others)
     if not ascend:
-        raise RuntimeError(f"{name}: the bounds must ascend from 0 to the {others.shape[-1]} "
+        raise RuntimeError(f"{name}: the bounds must ascend from 0 to the {entries[-1]} "
                            f"entries, got {bounds.tolist()[:10]}")
     if least < 0:
         raise RuntimeError(f"{name}: found negative index {least}")
-    sizes = [bounds.shape[-1] - 1, most + 1]
+    sizes = [lines[-1] - 1, most + 1]
     least_size = [n * m for n, m in zip(sizes[::-1] if dim else sizes, block)]
-    dense = tuple(values.shape[dims + blocked:])
-    size = (*batch, *least_size, *dense) if size is None else tuple(int(n) for n in size)
+    dense = found[dims + blocked:]
+    size = (*batch, *least_size, *dense) if size is None else tuple(map(int, size))
     grid = size[dims - 1:dims + 1]
     if size != (*batch, *grid, *dense) or len(grid) != 2 or grid[dim] != least_size[dim] or (
             grid[1 - dim] < least_size[1 - dim] or grid[1 - dim] % block[1 - dim]):
         raise RuntimeError(f"{name}: size {size} does not fit to {sizes[0]} {WORDS[dim]}s, "
-                           f"{WORDS[1 - dim]}s up to {most} and values of shape "
-                           f"{tuple(values.shape)}")
-    if all(isinstance(x, Tensor) and x.dtype is tensorlib.int32 for x in given):
+                           f"{WORDS[1 - dim]}s up to {most} and values of shape {found}")
+    if bounds is not given[0] and all(
+            isinstance(x, Tensor) and x.dtype is tensorlib.int32 for x in given):
         bounds, others = given
     made = CompressedTensor.by(layout, bounds, others, values, size)
     if ordered:

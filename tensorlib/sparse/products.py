@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from tensorlib import Tensor, cat
+from tensorlib import Tensor, cat, result_type
 from tensorlib._core.products.sparse import meetings
 from tensorlib.ops.lazy import operations
-from tensorlib.ops.products.sparse import sampled_product, sparse_product
+from tensorlib.ops.products.sparse import OF_PRODUCT, met_sums, sampled_product, sparse_product
 from tensorlib.sparse.compressed import on_entries
 from tensorlib.sparse.dispatch import does, refuse
 from tensorlib.sparse.tensor import SparseTensor
@@ -41,10 +41,11 @@ def reduced_product(a: SparseTensor, x: Tensor, reduce: str) -> Tensor:
 def between_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     """The product of two sparse matrices: each entry of `a` meets a row of `b`."""
     a, b = a.coalesce(), b.coalesce()
-    indices, entries, places, targets = meetings(a._indices_, b._indices_, *a.shape, b.shape[1])
-    terms = a._values_[entries] * b._values_[places]
-    values = terms.new_zeros(indices.shape[1:]).index_add(0, targets, terms)
-    return SparseTensor.of(indices.contiguous(), values, (a.shape[0], b.shape[1]), True)
+    (m, k), n, dtype = a.shape, b.shape[1], result_type(a._values_, b._values_)
+    places = a._indices_, b._indices_
+    found = meetings(*places, m, k, n)
+    values = met_sums(a._values_.to(dtype), b._values_.to(dtype), *places, found, k, n, OF_PRODUCT)
+    return SparseTensor.of(found, values, (m, n), True)
 
 
 @does(operations.matmul, operations.mm, operations.mv, layouts=True)
@@ -52,7 +53,7 @@ def matmul(input: Any, other: Any, *, reduce: str = "sum") -> Any:
     """input @ other, where one or both are sparse matrices: dense, unless both are sparse.
 
     Shapes: (M, K), (K, N) -> (M, N); a dense factor may be a vector; (B, M, K), (B, K, N) of a
-    sparse batch and a dense one -> (B, M, N).
+    sparse batch and a dense one, and (*, M, K), (K, N) of a dense batch and a sparse matrix, alike.
     reduce: "mean", "amax" or "amin" of the terms of a row that are there, in place of their sum.
     Raises: RuntimeError for other shapes, TypeError for other kinds and another `reduce`.
     """
@@ -67,6 +68,9 @@ def matmul(input: Any, other: Any, *, reduce: str = "sum") -> Any:
         input.matrix("matmul")
     if right:
         other.matrix("matmul")
+    if right and not left and input.ndim > 2 and other.ndim == 2:
+        rows = input.flatten(0, -2)
+        return matmul(rows, other).unflatten(0, tuple(input.shape[:-1]))
     if not 1 <= input.ndim <= 2 or not 1 <= other.ndim <= 2 or input.shape[-1] != other.shape[0]:
         raise RuntimeError(f"matmul: sizes do not fit: {tuple(input.shape)} @ "
                            f"{tuple(other.shape)}")

@@ -18,7 +18,8 @@ RIGHT, TABLE = RNG.normal(size=(7, 3)), RNG.normal(size=(6, 3))
 CALLS = {
     "mm": lambda t, a, x: t.sparse.mm(a, x), "spmm": lambda t, a, x: t.spmm(a, x),
     "@": lambda t, a, x: a @ x, "vector": lambda t, a, x: t.matmul(a, x[:, 0]),
-    "reflected": lambda t, a, x: x.t() @ a.t(), "dense": lambda t, a, x: a.to_dense(),
+    "reflected": lambda t, a, x: x.t() @ a.t(), "batch": lambda t, a, x: x.t()[None] @ a.t(),
+    "dense": lambda t, a, x: a.to_dense(),
     "values": lambda t, a, x: a.coalesce().values(),
     "softmax": lambda t, a, x: t.sparse.softmax(a.coalesce(), 1).to_dense(),
     "log_softmax": lambda t, a, x: t.sparse.log_softmax(a.coalesce(), 0).to_dense(),

@@ -244,6 +244,53 @@ def test_meetings_refuse_positions_outside():
     for a, b in ((inside.int(), inside), (inside, inside[0])):
         with pytest.raises(RuntimeError, match="meetings"):
             sparse.meetings(a, b, 2, 2, 2)
+    one = tl.ones(2)
+    for places in ((outside, inside, inside), (inside, outside, inside), (inside, inside, outside)):
+        for part in range(3):
+            with pytest.raises(IndexError, match="outside of"):
+                sparse.met_sums(one, one, *places, 2, 2, part)
+    with pytest.raises(RuntimeError, match="met_sums: expected values"):
+        sparse.met_sums(one, tl.ones(3), inside, inside, inside, 2, 2, 2)
+
+
+@each("dtype", ["int8", "uint8", "int64", "float16", "bfloat16", "float64", "complex64"])
+def test_products_of_sparse_matrices_of_all_dtypes(dtype):
+    rng = np.random.default_rng(0)
+    a, b = (tl.tensor(rng.integers(0, 4, shape) * rng.integers(0, 2, shape)).to(getattr(tl, dtype))
+            for shape in ((9, 70), (70, 130)))
+    found = a.to_sparse() @ b.to_sparse_csr()
+    assert found.dtype is a.dtype
+    assert tl.equal(found.to_dense(), a @ b)
+
+
+@each("shape", [(2, 3), (5, 2, 3), (0, 2, 3), (4, 1, 2, 3), (2, 0, 3)])
+def test_dense_batches_times_a_sparse_matrix(shape):
+    a = tl.tensor([[0.0, 2.0, 0.0, 1.0], [3.0, 0.0, 0.0, 0.0], [0.0, 0.0, -1.0, 5.0]])
+    x = tl.tensor(np.random.default_rng(2).normal(size=shape).astype("float32")).requires_grad_()
+    wanted = x @ a
+    gradient = tl.autograd.grad(wanted.sum(), x)[0]
+    for matrix in (a.to_sparse(), a.to_sparse_csr(), a.to_sparse_csc()):
+        found = x @ matrix
+        assert_close(found, wanted)
+        assert_close(tl.autograd.grad(found.sum(), x)[0], gradient)
+        assert_close(tl.nn.functional.linear(x, matrix.t()), wanted)
+    with pytest.raises(RuntimeError, match="matmul: sizes do not fit"):
+        x[..., :2] @ a.to_sparse()
+
+
+@each("dtype", ["float64", "complex128"])
+def test_gradients_of_products_of_sparse_matrices(dtype):
+    rng = np.random.default_rng(0)
+    for shapes in (((3, 4), (4, 5)), ((2, 3), (3, 2000)), ((1, 1), (1, 1))):
+        a, b = (tl.tensor(rng.uniform(1, 2, shape) * (rng.uniform(0, 1, shape) < 0.6)).to(
+            getattr(tl, dtype)).requires_grad_() for shape in shapes)
+        gradients = []
+        for x, y in ((a.to_sparse(), b.to_sparse()), (a, b)):
+            out = x @ y
+            out = (out.to_dense() if out.is_sparse else out).abs().square().sum()
+            gradients.append(tl.autograd.grad(out, (a, b)))
+        for x, found, wanted in zip((a, b), *gradients):
+            assert_close(found, wanted * (x.detach() != 0))
 
 
 @each("sparse", [A.to_sparse(), A.to_sparse_csr()])

@@ -13,6 +13,7 @@ from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport run_alone, share
 from tensorlib._core.products.panel_products cimport parts, real_of
 from tensorlib._core.products.small_complex cimport eliminate_all, factor_all, is_small_complex
+from tensorlib._core.products.symmetric cimport is_rotated, rotate_all
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed
 
@@ -218,12 +219,16 @@ def eigen(Tensor a not None, bint vectors):
     """Eigenvalues and eigenvectors (or None), from the lower triangle; NaN for matrices that are
     not finite.
 
-    None for larger matrices.
+    None for matrices at which LAPACK is faster.
     """
-    if not takes(a):
+    cdef bint is_small = takes(a)
+    if not (is_small or is_rotated(a)):
         return None
     cdef Tensor x = like(a, 1), y = like(a, 0) if vectors else None
-    run(EIGEN, packed(a), None, x, y, None)
+    if is_small:
+        run(EIGEN, packed(a), None, x, y, None)
+    else:
+        rotate_all(packed(a), x, y)
     return x, y
 
 
