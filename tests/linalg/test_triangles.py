@@ -3,11 +3,11 @@ numbers of threads, where matrices lie by columns, and where they are not positi
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.testing import assert_close
 
-each = pytest.mark.parametrize
 SIZES = [7, 17, 31, 64, 65, 130, 331]
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 
