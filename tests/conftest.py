@@ -4,15 +4,21 @@ import gc
 import os
 import sys
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from _pytest.pathlib import import_path
 from hypothesis import HealthCheck, settings
 
-from tensorlib import get_num_threads, set_num_threads
-from tensorlib.ops.lazy import declare_all
+# Threads of OpenBLAS and of PyTorch spin where they wait, which beside other processes takes twice
+# the processor time of the tests. What NumPy and PyTorch are asked for needs one thread, and
+# where a test asks for more, they sleep at once. Both are read when NumPy is imported.
+for variable, value in (("OPENBLAS_NUM_THREADS", "1"), ("OPENBLAS_THREAD_TIMEOUT", "4"),
+                        ("OMP_NUM_THREADS", "1")):
+    os.environ.setdefault(variable, value)
+
+from tensorlib import get_num_threads, set_num_threads          # noqa: E402
+from tensorlib.ops.lazy import declare_all                      # noqa: E402
 
 # No deadline: the time of one example says more about the machine than about the code.
 for name, count in (("tensorlib", 40), ("thorough", 500)):
@@ -27,11 +33,6 @@ if sys.dont_write_bytecode:
     sys.pycache_prefix = str(Path(__file__).parents[1] / "build" / "bytecode")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
-
-# PyTorch's threads spin where they wait. Beside other processes that took 2.4 times the processor
-# time of the tests that compare with it, which have no use for more threads than one.
-if find_spec("torch"):
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 gc.disable()        # until all tests are there: none of what they are made of is garbage
 declare_all()       # tests are generated from all declarations; test_lazy_families.py has lazy ones

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 from process import run_forked
 
 import tensorlib as tl
@@ -59,7 +60,7 @@ def wrapper(t, seen):
     return Wrapper
 
 
-@pytest.mark.parametrize("key", CALLS)
+@each("key", CALLS)
 def test_a_class_that_is_no_tensor_does_operations(key):
     for t in LIBRARIES:
         seen = []
@@ -83,7 +84,7 @@ def test_a_class_that_is_no_tensor_may_be_what_is_written(write, name):
         assert out.value.tolist() == write(t, t.ones(2, 2), t.full((2, 2), 3.0)).tolist()
 
 
-@pytest.mark.parametrize("key", CALLS)
+@each("key", CALLS)
 def test_a_subclass_that_overrides_keeps_its_class(key):
     for t in LIBRARIES:
         seen = []
@@ -281,7 +282,7 @@ class PassesOn(Interpreter):
         return self.below(op, args, kwargs)
 
 
-@pytest.mark.parametrize("draw", [
+@each("draw", [
     lambda x, **options: tl.rand(3, **options), lambda x, **options: tl.randn((3,), **options),
     lambda x, **options: tl.normal(0.0, 1.0, (3,), **options),
     lambda x, **options: tl.randint(5, (3,), dtype=tl.float32, **options),
@@ -405,7 +406,7 @@ FUNCTIONAL = {
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONAL)
+@each("name", FUNCTIONAL)
 def test_functions_of_layers_are_given_as_they_were_called(name):
     for t in LIBRARIES:
         function, seen = getattr(t.nn.functional, name), []
@@ -431,7 +432,7 @@ def test_functions_of_layers_are_given_as_they_were_called(name):
         assert seen == [function]
 
 
-@pytest.mark.parametrize("call, name", [
+@each("call, name", [
     (lambda t: t.zeros(2), "zeros"), (lambda t: t.empty((2,)), "empty"),
     (lambda t: t.arange(3), "arange"), (lambda t: t.tensor([1.0]), "tensor"),
     (lambda t: t.full((2,), 3.0), "full"), (lambda t: t.rand(2), "rand"),

@@ -5,6 +5,7 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass, field
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.utils import _pytree as pytree
@@ -14,7 +15,7 @@ TREES = [3, None, (), [1, (2, 3)], {"b": 1, "a": [2, None]}, Pair(1, [2]), Order
          deque([1, 2], maxlen=3), tl.return_types.max(1, 2)]
 
 
-@pytest.mark.parametrize("tree", TREES, ids=repr)
+@each("tree", TREES, ids=repr)
 def test_containers_and_back(tree):
     leaves, spec = pytree.tree_flatten(tree)
     back = pytree.tree_unflatten(leaves, spec)

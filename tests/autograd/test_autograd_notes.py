@@ -306,7 +306,7 @@ ABOVE_Y = ["tensor z", "before z", "after z", "tensor y"]
 WHOLE = [*ABOVE_Y, "before y", "after y", "tensor a", "before a", "accumulated", "after a"]
 
 
-@pytest.mark.parametrize("sweep, wanted", [
+@each("sweep, wanted", [
     (lambda a, b, y, z, s: s.backward(), WHOLE),
     (lambda a, b, y, z, s: s.backward(inputs=[a]), WHOLE),
     (lambda a, b, y, z, s: s.backward(inputs=[a, a, y]), WHOLE),

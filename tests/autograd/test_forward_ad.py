@@ -1,6 +1,7 @@
 """Dual tensors: `autograd.forward_ad` as in PyTorch."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import func
@@ -93,7 +94,7 @@ def test_levels_end_also_by_an_error():
     fwd.exit_dual_level(level=0)
 
 
-@pytest.mark.parametrize("call, error, message", [
+@each("call, error, message", [
     (lambda: fwd.make_dual(3.0, V), TypeError, "make_dual: tensor must be a Tensor, got float"),
     (lambda: fwd.make_dual(X, None), TypeError, "make_dual: tangent must be a Tensor"),
     (lambda: fwd.make_dual(tl.arange(2), V), ValueError, "tensor to be floating point"),

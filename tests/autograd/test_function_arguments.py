@@ -155,8 +155,8 @@ def test_a_decorated_forward_has_the_parameters_of_what_it_wraps():
     assert y.equal(2 * X ** 3 + 1) and y.grad_fn.inputs[:2] == (2.0, 1.0)
 
 
-@pytest.mark.parametrize("mine", [Cube, OldCube])
-@pytest.mark.parametrize("call, message", [
+@each("mine", [Cube, OldCube])
+@each("call, message", [
     (lambda f: f.apply(X, z=1), "unexpected keyword argument 'z'"),
     (lambda f: f.apply(X, x=X), "multiple values for argument 'x'"),
     (lambda f: f.apply(k=1.0), "missing required argument 'x'"),

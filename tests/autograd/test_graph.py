@@ -4,6 +4,7 @@ import gc
 import weakref
 
 import pytest
+from cases import each
 from tensors import leaf
 
 import tensorlib as tl
@@ -303,7 +304,7 @@ def retained_gradient_with_a_graph():
     return weakref.ref(y)
 
 
-@pytest.mark.parametrize("make", [
+@each("make", [
     leaf_in_a_cycle, hook_in_a_cycle, hook_on_a_leaf_with_a_later_result, hook_of_a_node,
     metadata_of_a_node, context_with_an_output, context_with_a_later_result,
     retained_gradient_with_a_graph])

@@ -7,6 +7,7 @@ import gc
 import weakref
 
 import pytest
+from cases import each
 from tensors import leaf
 
 import tensorlib as tl
@@ -83,12 +84,12 @@ def test_a_hook_stays_with_the_value_it_was_registered_for():
     assert seen == [("new", [1.0, 1.0]), ("old", [3.0, 3.0])]
 
 
-@pytest.mark.parametrize(
+@each(
     "result, error, text",
     [(lambda g: 5, TypeError, "int"), (lambda g: "g", TypeError, "str"),
      (lambda g: g.sum(), RuntimeError, "size"), (lambda g: g.float(), RuntimeError, "type")],
 )
-@pytest.mark.parametrize("of_leaf", [True, False])
+@each("of_leaf", [True, False])
 def test_what_a_hook_returns_must_look_like_the_gradient(result, error, text, of_leaf):
     x = leaf(1.0, 2.0)
     y = x * 1

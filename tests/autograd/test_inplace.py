@@ -413,7 +413,7 @@ def detach_view(x, y):
     y[1:].detach_()
 
 
-@pytest.mark.parametrize(
+@each(
     "program, text",
     [(write_into_leaf, "leaf"), (write_into_part_of_leaf, "leaf"),
      (write_into_view_of_leaf, "view of a leaf"),
@@ -464,9 +464,9 @@ def through_another_view(y):
     y[2:].zero_()                     # not what was saved, but in the same memory, as in PyTorch
 
 
-@pytest.mark.parametrize(
+@each(
     "write", [through_a_view, through_the_base, through_out, through_another_view])
-@pytest.mark.parametrize(
+@each(
     "save, name",
     [(lambda y: y * y, "mul"), (lambda y: y[:2].sin(), "sin"), (lambda y: y / y[1].clone(), "div")])
 def test_a_saved_value_written_over_is_noticed(write, save, name):

@@ -4,6 +4,7 @@ PyTorch gives NaN in all of these, since it multiplies zero by an infinite or un
 """
 
 import pytest
+from cases import each
 from tensors import leaf
 
 import tensorlib as tl
@@ -38,7 +39,7 @@ def test_where_keeps_out_every_undefined_derivative(safe, unsafe):
     assert_close(x.grad, plain.grad)
 
 
-@pytest.mark.parametrize(
+@each(
     "fn, points",
     [
         (lambda x: x.sqrt(), [0.0, -1.0, NAN]),

@@ -39,7 +39,7 @@ def grid(name):
 
 # ---- numbers and sequences ----------------------------------------------------------------------
 
-@pytest.mark.parametrize(("data", "dtype", "shape"), [
+@each(("data", "dtype", "shape"), [
     (3, "int64", ()), (1.5, "float32", ()), (True, "bool", ()), ([], "float32", (0,)),
     ([[], []], "float32", (2, 0)), ([1, 2.5], "float32", (2,)), ([True, 2], "int64", (2,)),
     ([True, False], "bool", (2,)), (((1, 2), [3, 4]), "int64", (2, 2)), (range(3), "int64", (3,)),
@@ -74,7 +74,7 @@ def test_given_dtype(name, data):
     assert x.tolist() == want.tolist()
 
 
-@pytest.mark.parametrize(("data", "message", "error"), [
+@each(("data", "message", "error"), [
     ([[1, 2], [3]], "length 2 at dim 1 .got 1", ValueError),
     ([[], [1]], "length 0 at dim 1 .got 1", ValueError),
     ([[[1, 2], [3, 4]], [[1, 2], [3]]], "length 2 at dim 2 .got 1", ValueError),
@@ -108,7 +108,7 @@ def test_a_list_that_holds_itself_is_refused():
         tensor(data)
 
 
-@pytest.mark.parametrize(("value", "name"), [
+@each(("value", "name"), [
     (2**63, "int64"), (-2**63 - 1, "int64"), (10**2000, "int64"), (300, "uint8"), (-1, "uint8"),
     (128, "int8"), (-129.5, "int8"), (40000, "int16"), (2**40, "int32"), (math.nan, "int32"),
     (math.inf, "int64"), (1e30, "int64"), (2.0**63, "int64"), (-1.0, "uint8"),
@@ -266,7 +266,7 @@ def test_read_only_arrays_stay_read_only():
     assert not a.any()
 
 
-@pytest.mark.parametrize(("make", "error"), [
+@each(("make", "error"), [
     (lambda: np.ones(2, ">f4"), ValueError), (lambda: np.ones(2, "m8[s]"), TypeError),
     (lambda: np.array([None]), TypeError), (lambda: np.ones(2, "clongdouble"), TypeError),
     (lambda: np.zeros(3, [("a", "i1"), ("b", "f4")])["b"], ValueError),

@@ -59,8 +59,8 @@ def test_writes_over_dense_views_stay_within_them():
     assert square.tolist() == [[0.0, 4, 8], [4, 8, 12], [8, 12, 16]]
 
 
-@pytest.mark.parametrize("dtype", [tl.float32, tl.float64, tl.float16, tl.bfloat16, tl.int64,
-                                   tl.uint8, tl.bool, tl.complex64])
+@each("dtype", [tl.float32, tl.float64, tl.float16, tl.bfloat16, tl.int64,
+                tl.uint8, tl.bool, tl.complex64])
 def test_equal_looks_at_every_element(dtype):
     for n in (1, 17, 5000):
         x = (tl.arange(n) % 2).to(dtype)

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib._core.base.region import forbid_region
@@ -162,7 +163,7 @@ def test_devices():
     assert not x.new_zeros(3, device="cpu").is_meta
 
 
-@pytest.mark.parametrize("make", [
+@each("make", [
     lambda **on: tl.empty(2, 3, **on), lambda **on: tl.ones(2, 3, **on),
     lambda **on: tl.full((2,), 3.0, **on), lambda **on: tl.arange(5, **on),
     lambda **on: tl.linspace(0, 1, 5, **on), lambda **on: tl.logspace(0, 1, 5, **on),
@@ -186,7 +187,7 @@ def test_random_numbers_are_not_used_up():
     assert tl.equal(tl.rand(3), wanted)
 
 
-@pytest.mark.parametrize("read", [
+@each("read", [
     lambda x: x.item(), lambda x: float(x), lambda x: bool(x), lambda x: int(x),
     lambda x: x.tolist(), lambda x: x.numpy(), lambda x: x.cpu(), lambda x: x.to("cpu"),
     lambda x: x.nonzero(), lambda x: x[x > 0], lambda x: tl.zeros(()).copy_(x),

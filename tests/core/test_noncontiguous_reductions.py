@@ -1,7 +1,6 @@
 """Reductions over dims that are not neighbours in memory, of half types, and of rows with NaN."""
 
 import numpy as np
-import pytest
 from cases import each
 
 import tensorlib as tl
@@ -67,8 +66,8 @@ TOLERANCES = {tl.float32: (2e-5, 3e-5), tl.float64: (1e-12, 1e-14), tl.float16: 
 
 
 @each("dtype", TOLERANCES)
-@pytest.mark.parametrize("shape", [(1, 3), (5, 1), (300, 129), (2, 7, 3), (3, 40, 5, 13),
-                                   (1, 8200, 7), (2, 700, 97), (40, 1030)])
+@each("shape", [(1, 3), (5, 1), (300, 129), (2, 7, 3), (3, 40, 5, 13),
+                (1, 8200, 7), (2, 700, 97), (40, 1030)])
 def test_softmax_down_columns_is_that_of_rows(dtype, shape):
     rtol, atol = TOLERANCES[dtype]
     x = (5 * tl.randn(*shape, generator=tl.Generator().manual_seed(3))).to(dtype)
@@ -95,7 +94,7 @@ def test_softmax_down_columns_is_that_of_rows(dtype, shape):
 
 
 @each("dtype", [tl.bool, tl.uint8, tl.int8, tl.int16, tl.int32, tl.uint16, tl.uint32])
-@pytest.mark.parametrize("shape, dim", [
+@each("shape, dim", [
     ((5,), 0), ((7, 9), 0), ((7, 9), 1), ((300, 129), 0), ((3, 5000), 1), ((3, 40, 1100), 1),
     ((33, 9100), 0), ((300_001,), 0), ((2, 0, 3), 1), ((6, 5, 4), (0, 2))])
 def test_sums_of_small_integers_are_exact(dtype, shape, dim):
@@ -110,9 +109,9 @@ def test_sums_of_small_integers_are_exact(dtype, shape, dim):
             np.testing.assert_array_equal(y.prod(dim).numpy(), y.numpy().prod(dim, np.int64))
 
 
-@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16])
-@pytest.mark.parametrize("shape, dim", [((5,), 0), ((7, 9), 0), ((300, 129), 0), ((3, 5000), 1),
-                                        ((33, 9100), 0), ((6, 5, 4), (0, 2)), ((70_000,), 0)])
+@each("dtype", [tl.float16, tl.bfloat16])
+@each("shape, dim", [((5,), 0), ((7, 9), 0), ((300, 129), 0), ((3, 5000), 1),
+                     ((33, 9100), 0), ((6, 5, 4), (0, 2)), ((70_000,), 0)])
 @each("scale", [1, 1e-25, 1e30])
 def test_variances_and_norms_of_half_types_are_computed_in_float32(dtype, shape, dim, scale):
     if dtype is tl.float16 and scale != 1:

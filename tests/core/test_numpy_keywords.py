@@ -63,7 +63,7 @@ MATRICES = {
 
 
 @each("own", ["input", "x", "a"])
-@pytest.mark.parametrize("name", MATRICES)
+@each("name", MATRICES)
 def test_matrices_are_input_as_they_are_A(name, own):
     function, others = operator.attrgetter(name)(tl), MATRICES[name]
     wanted = function(M, *others.values()) if name != "linalg.solve_triangular" else (

@@ -48,7 +48,7 @@ def test_elements(data, text):
     assert str(tensor(data)) == text
 
 
-@pytest.mark.parametrize(("data", "name", "text"), [
+@each(("data", "name", "text"), [
     (1, "float64", "tensor(1., dtype=tensorlib.float64)"),
     ([1.5], "bfloat16", "tensor([1.5000], dtype=tensorlib.bfloat16)"),
     ([1.5], "float16", "tensor([1.5000], dtype=tensorlib.float16)"),

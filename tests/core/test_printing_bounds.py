@@ -58,7 +58,7 @@ def test_what_follows_the_elements_goes_to_the_next_line_where_it_does_not_fit(w
     assert shown == wanted + ")"
 
 
-@pytest.mark.parametrize("largest, scientific", [
+@each("largest, scientific", [
     ([1.0, 1000.0], False), ([1.0, 1000.5], True), ([0.5, 500.0], False), ([0.5, 500.5], True),
     ([1e8], False), ([1.00000001e8], True), ([1e-4], False), ([0.99e-4], True),
     ([1.0, 999.5, 1000.0], False), ([0.0, 1e8], False), ([np.inf, 1.0, 1000.0], False)])

@@ -129,8 +129,8 @@ def test_nothing_reduces_to_the_identity(kind, dtype, identity):
     np.testing.assert_array_equal(reduced(kind, x), np.full((3, 4), identity, dtype))
 
 
-@pytest.mark.parametrize("shape", LARGE)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@each("shape", LARGE)
+@each("dtype", ["float32", "float64"])
 def test_bits_do_not_depend_on_threads(shape, dtype):
     x = sample(shape, dtype)
     c = np.ascontiguousarray(x[:, 0])

@@ -50,7 +50,7 @@ def test_memory_outlives_what_it_was_made_of():
     assert y.view(tl.float64).tolist() == [0, 1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("call, error, text", [
+@each("call, error, text", [
     (lambda: tl.zeros(2, 3).view(tl.float64), RuntimeError, "last dim, 3, is not divisible by 2"),
     (lambda: tl.zeros(()).view(tl.int8), RuntimeError, "it has no dims"),
     (lambda: tl.zeros(4, 4).t().view(tl.int8), RuntimeError, "lie 4 apart"),

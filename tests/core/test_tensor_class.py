@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib._core.arrays.convert import tensor
@@ -22,7 +23,7 @@ def test_the_class_takes_sizes_or_data():
     assert Tensor([1.0], requires_grad=True).requires_grad
 
 
-@pytest.mark.parametrize("make, error, message", [
+@each("make, error, message", [
     (lambda: Tensor(2.5), TypeError, "Tensor: takes sizes, or a sequence, .* got 2.5"),
     (lambda: Tensor(True), TypeError, "Tensor: takes sizes"),
     (lambda: Tensor(np.float32(1)), TypeError, "Tensor: takes sizes"),

@@ -1,6 +1,6 @@
 """Plain tensors beside those of a subclass and of the device meta: who is asked, and who is not."""
 
-import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -22,7 +22,7 @@ def asked(value):
     return tl.tensor(value).as_subclass(Asked)
 
 
-@pytest.mark.parametrize("name, call", [
+@each("name, call", [
     ("view", lambda x: x.view(asked(3), 2)), ("reshape", lambda x: tl.reshape(x, (asked(3), 2))),
     ("sum", lambda x: x.sum(asked(1))), ("amax", lambda x: x.amax([0, asked(1)])),
     ("getitem", lambda x: x[asked(1)]), ("add_", lambda x: x.add_(asked([1.0, 2.0, 3.0]))),
@@ -38,7 +38,7 @@ def test_a_subclass_is_asked_wherever_it_stands_beside_plain_tensors(name, call)
     assert name in Asked.seen
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda x: x + x, lambda x: x.add(x, alpha=2.0), lambda x: x.sum(1), lambda x: x.view(3, 2),
     lambda x: x @ x.T, lambda x: x[0], lambda x: x.clone().mul_(x), lambda x: tl.cat([x, x]),
     lambda x: tl.softmax(x, 0), lambda x: tl.tril(x), lambda x: tl.stack([x, x], 1)])

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("restore_threads")
 
 
 @pytest.mark.skipif(pool.usable_processors() < 2, reason="needs two processors")
-@pytest.mark.parametrize("name", WORK)
+@each("name", WORK)
 def test_a_worker_takes_part(name):
     """Where other programs use the processors it may take some time."""
     run, shape = WORK[name]

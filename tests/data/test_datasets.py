@@ -153,7 +153,7 @@ def test_an_empty_split_is_warned_about():
         random_split(range(2), [0.9, 0.1])
 
 
-@pytest.mark.parametrize("call, error, words", [
+@each("call, error, words", [
     (lambda: TensorDataset(), ValueError, "at least one tensor"),
     (lambda: TensorDataset(X, Y[:3]), AssertionError, "Size mismatch between .*12, 3 rows"),
     (lambda: TensorDataset(X, [1]), TypeError, "argument 1 must be a Tensor, not list"),

@@ -143,7 +143,7 @@ RANDOM = [
 ]
 
 
-@pytest.mark.parametrize("transform", RANDOM, ids=lambda transform: type(transform).__name__)
+@each("transform", RANDOM, ids=lambda transform: type(transform).__name__)
 @each("img", [BYTES, FLOATS, FLOATS[None].repeat(2, 1, 1, 1)], ids=["bytes", "floats", "a batch"])
 def test_a_random_transform_follows_from_the_seed_and_leaves_its_image(transform, img):
     before, results = img.clone(), []
@@ -197,7 +197,7 @@ def test_workers_draw_apart():
 
 # ---- what is refused -----------------------------------------------------------------------------
 
-@pytest.mark.parametrize("make", [
+@each("make", [
     lambda: transforms.RandomCrop(0), lambda: transforms.RandomCrop((1, 2, 3)),
     lambda: transforms.CenterCrop(2.5), lambda: transforms.Resize(-1),
     lambda: transforms.Resize(3, "cubic"),
@@ -230,7 +230,7 @@ def test_wrong_values_are_refused(make):
         make()
 
 
-@pytest.mark.parametrize("make", [
+@each("make", [
     lambda: F.hflip(np.ones((3, 3))), lambda: F.resize(tl.ones(3), 2),
     lambda: F.crop(3, 0, 0, 1, 1),
     lambda: F.normalize(BYTES, [0], [1]), lambda: F.rgb_to_grayscale(tl.ones(2, 3, 3)),

@@ -152,7 +152,7 @@ def test_what_does_not_make_a_batch(batch, error, words):
         default_collate(batch)
 
 
-@pytest.mark.parametrize("options, words", [
+@each("options, words", [
     ({"num_workers": -1}, "num_workers option should be non-negative"),
     ({"timeout": -1}, "timeout option should be non-negative"),
     ({"timeout": float("nan")}, "timeout option should be non-negative, got nan"),

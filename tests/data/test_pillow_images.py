@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.utils.data import transforms as T
@@ -17,7 +18,7 @@ def same(image, other):
     return image.mode == other.mode and np.array_equal(np.asarray(image), np.asarray(other))
 
 
-@pytest.mark.parametrize("change", [
+@each("change", [
     F.hflip, F.vflip, F.invert,
     lambda x: F.crop(x, -2, 3, 8, 20), lambda x: F.center_crop(x, 9),
     lambda x: F.center_crop(x, (20, 4)), lambda x: F.pad(x, (1, 2, 3, 4), fill=7),
@@ -27,14 +28,14 @@ def same(image, other):
     lambda x: F.adjust_brightness(x, 0.5), T.RandomHorizontalFlip(1.0), T.RandomVerticalFlip(1.0),
     T.CenterCrop(5), T.Pad(2), T.GaussianBlur(3, 1.0), T.RandomCrop((12, 17)),
 ])
-@pytest.mark.parametrize("image", [RGB, GREY], ids=["colours", "grey"])
+@each("image", [RGB, GREY], ids=["colours", "grey"])
 def test_what_needs_no_weights_is_that_of_tensors(change, image):
     found = change(image)
     assert type(found) is Image.Image and found.mode == image.mode
     assert tl.equal(F.pil_to_tensor(found), change(F.pil_to_tensor(image)))
 
 
-@pytest.mark.parametrize("change, most", [
+@each("change, most", [
     (lambda x: F.resize(x, 7), 1), (lambda x: F.resize(x, (30, 40)), 1),
     (lambda x: F.resized_crop(x, 1, 2, 9, 8, (5, 6)), 1), (lambda x: F.adjust_contrast(x, 0.5), 1),
     (lambda x: F.adjust_saturation(x, 0.5), 2), (lambda x: F.adjust_gamma(x, 1.5), 1),
@@ -99,7 +100,7 @@ def test_tensors_and_arrays_as_images():
     assert repr(T.ToPILImage("RGB")) == "ToPILImage(mode='RGB')"
 
 
-@pytest.mark.parametrize("call, error, text", [
+@each("call, error, text", [
     (lambda: F.to_pil_image(RGB), TypeError, "Tensor or a NumPy array, got PIL.Image"),
     (lambda: F.to_pil_image(tl.ones(2)), ValueError, "2 or 3 dims"),
     (lambda: F.to_pil_image(tl.ones(5, 2, 2)), ValueError, "1 to 4 channels, got 5"),

@@ -128,7 +128,7 @@ def test_epochs_differ():
     assert first != list(share)
 
 
-@pytest.mark.parametrize("call, error, words", [
+@each("call, error, words", [
     (lambda: RandomSampler([1], num_samples=0), ValueError, "num_samples should be a positive"),
     (lambda: RandomSampler([1], num_samples=2.0), ValueError, "num_samples should be a positive"),
     (lambda: RandomSampler([1], replacement=1), TypeError, "replacement should be a boolean"),

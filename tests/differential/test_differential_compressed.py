@@ -1,6 +1,7 @@
 """Sparse matrices by rows and by columns beside PyTorch's: layouts, parts and what is shown."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -33,7 +34,7 @@ OF_ROWS = {
 }
 
 
-@pytest.mark.parametrize("layout, call", [
+@each("layout, call", [
     *(("csr", call) for call in {**CALLS, **OF_ROWS}), *(("csc", call) for call in CALLS)])
 def test_parts_and_layouts_are_pytorchs(layout, call):
     ours, theirs = ({**CALLS, **OF_ROWS}[call](t, getattr(t.tensor(DENSE), f"to_sparse_{layout}")())

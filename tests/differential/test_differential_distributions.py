@@ -451,8 +451,8 @@ def test_transforms_to_constraints():
             np.testing.assert_allclose(*found, rtol=1e-9)
 
 
-@pytest.mark.parametrize("shape", [(), (5,), (4, 5), (2, 4, 5)])
-@pytest.mark.parametrize("kind", ["loc", "scale", "exponent"])
+@each("shape", [(), (5,), (4, 5), (2, 4, 5)])
+@each("kind", ["loc", "scale", "exponent"])
 def test_parameters_of_transforms_widen_distributions(kind, shape):
     found = []
     for lib in (tl, torch):

@@ -48,7 +48,7 @@ def test_along_one_dim(name):
                     shape, given, dtype, found)
 
 
-@pytest.mark.parametrize("name", MANY + TWO)
+@each("name", MANY + TWO)
 def test_along_several_dims(name):
     cases = [((3, 4), ()), ((2, 3, 4), (None, (0, 2))), ((2, 3, 4), ((4, 3), (1, 0))),
              ((2, 3, 5), ((-1, 4), (2, 1))), ((2, 3, 4), ((2, 7),)), ((5, 4), (None, (-1, 0)))]

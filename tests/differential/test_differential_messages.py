@@ -3,6 +3,7 @@
 import copy
 
 import pytest
+from cases import each
 
 torch = pytest.importorskip("torch")
 
@@ -18,8 +19,8 @@ def twice(lib):
     loss.backward()
 
 
-@pytest.mark.parametrize("lib", [torch, tl], ids=["torch", "tensorlib"])
-@pytest.mark.parametrize("call, words", [
+@each("lib", [torch, tl], ids=["torch", "tensorlib"])
+@each("call, words", [
     (lambda lib: lib.ones(2, 3).view(5), "shape '[5]' is invalid for input of size 6"),
     (lambda lib: lib.ones(2, 3).reshape(4, -1), "shape '[4, -1]' is invalid for input of size 6"),
     (lambda lib: lib.cat([lib.ones(2, 3), lib.ones(2, 4)]),

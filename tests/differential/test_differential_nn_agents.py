@@ -5,6 +5,7 @@ from collections import Counter, deque, namedtuple
 
 import numpy as np
 import pytest
+from cases import each
 from training import Scripts, assert_same_losses, draw, start
 
 torch = pytest.importorskip("torch")
@@ -489,6 +490,6 @@ def experts(torch):
     return losses
 
 
-@pytest.mark.parametrize("script", script, ids=lambda script: script.__name__)
+@each("script", script, ids=lambda script: script.__name__)
 def test_a_script_reaches_the_same_losses(script):
     assert_same_losses(script, torch)

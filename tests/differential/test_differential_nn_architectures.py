@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import each
 from training import Scripts, assert_same_losses, curve, digits, draw, start
 
 torch = pytest.importorskip("torch")
@@ -393,6 +394,6 @@ def wasserstein(torch):
     return losses
 
 
-@pytest.mark.parametrize("script", script, ids=lambda script: script.__name__)
+@each("script", script, ids=lambda script: script.__name__)
 def test_a_script_reaches_the_same_losses(script):
     assert_same_losses(script, torch)

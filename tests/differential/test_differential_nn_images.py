@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from test_differential_nn import assert_agree, real, assert_both_refuse  # noqa: E402
 
 
-@pytest.mark.parametrize("name, shape, size", [
+@each("name, shape, size", [
     ("adaptive_avg_pool1d", (2, 3, 7), 3), ("adaptive_avg_pool2d", (2, 3, 7, 6), (3, 2)),
     ("adaptive_avg_pool2d", (3, 7, 6), 1), ("adaptive_avg_pool2d", (3, 3, 2), (None, 4)),
     ("adaptive_avg_pool3d", (1, 2, 3, 4, 5), 2), ("adaptive_max_pool1d", (2, 3, 7), 3),
@@ -64,8 +64,8 @@ def test_sizes_without_aliases(mode, align, given):
 BYTES = np.random.default_rng(0).integers(0, 256, (2, 3, 8, 12), np.uint8)
 
 
-@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear"])
-@pytest.mark.parametrize("given", [
+@each("mode", ["nearest", "nearest-exact", "bilinear"])
+@each("given", [
     {"size": (7, 9)}, {"size": (32, 12)}, {"size": (3, 4)}, {"scale_factor": 1.05},
     {"scale_factor": 2.04}, {"scale_factor": 0.4}], ids=repr)
 def test_sizes_of_images_of_bytes(mode, given):

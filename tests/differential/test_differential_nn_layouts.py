@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 from image_layouts import LAYERS, cases, images, told_apart, weights
 
 import tensorlib as tl
@@ -25,7 +26,7 @@ def layouts(lib, function, shape, form, last, sizes):
         np.asarray(x.contiguous()) for x in found]
 
 
-@pytest.mark.parametrize("layer", LAYERS)
+@each("layer", LAYERS)
 def test_layouts_and_values_are_the_same(layer):
     function, _ = LAYERS[layer]
     for case in cases(layer):

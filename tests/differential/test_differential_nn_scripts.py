@@ -6,6 +6,7 @@ what is drawn while they run is drawn by NumPy.
 
 import numpy as np
 import pytest
+from cases import each
 from training import Scripts, assert_same_losses, digits, draw, start
 
 
@@ -376,6 +377,6 @@ def graph_convolution(torch):
     return losses
 
 
-@pytest.mark.parametrize("script", script, ids=lambda script: script.__name__)
+@each("script", script, ids=lambda script: script.__name__)
 def test_a_script_reaches_the_same_losses(script):
     assert_same_losses(script, torch)

@@ -175,7 +175,7 @@ def test_edges(name):
     assert not {place: text for place, text in found.items() if text}
 
 
-@pytest.mark.parametrize("key", [
+@each("key", [
     (None,), (slice(None), None), (..., None), (None, ..., None), (slice(None), None, 0), (0, None),
     (slice(None), None, slice(1, None)), (slice(None), None, None), (0, 0, 0, None),
     (slice(1, 1), None), (None, 0, None, slice(None), None)])
@@ -187,7 +187,7 @@ def test_a_new_dim_has_the_stride_of_a_whole_dim(key):
             assert ours[key].stride() == theirs[key].stride()
 
 
-@pytest.mark.parametrize("data", [
+@each("data", [
     lambda lib: [[1, 2, 3], np.ones(3, "f4")], lambda lib: [np.ones(3, "f4"), (1, 2, 3)],
     lambda lib: [[[1, 2]], np.ones((1, 2), "i2")], lambda lib: [np.ones((1, 2), "i2"), [[1, 2]]],
     lambda lib: [[[1.0, 2.0]], [np.ones(2)]], lambda lib: [[np.ones(2)], [[1.0, 2.0]]],

@@ -106,9 +106,9 @@ def parts(x):
             *(getattr(x, name)().detach().numpy() for name in names[layout])]
 
 
-@pytest.mark.parametrize("of", BATCHES)
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("key", MATRIX_CALLS)
+@each("of", BATCHES)
+@each("form", FORMS)
+@each("key", MATRIX_CALLS)
 def test_matrices_have_the_same_parts_and_texts(key, form, of):
     found = []
     for t in (tl, torch):
@@ -143,9 +143,9 @@ def test_products_of_matrices(form):
         np.testing.assert_array_equal(mine.numpy(), other.numpy())
 
 
-@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr"])
-@pytest.mark.parametrize("options", [{}, {"momentum": 0.9}, {"momentum": 0.9, "nesterov": True},
-                                     {"weight_decay": 0.1}], ids=str)
+@each("layout", ["sparse_coo", "sparse_csr"])
+@each("options", [{}, {"momentum": 0.9}, {"momentum": 0.9, "nesterov": True},
+                  {"weight_decay": 0.1}], ids=str)
 def test_steps_of_sparse_parameters(layout, options):
     found = []
     for t in (tl, torch):
@@ -171,15 +171,15 @@ def test_gradients_of_leaves_whose_positions_are_there_twice():
 ENTRIES = [[0.0, -2.0, 0.0], [3.0, 0.0, -0.5]]
 
 
-@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr"])
-@pytest.mark.parametrize("call", [
+@each("layout", ["sparse_coo", "sparse_csr"])
+@each("call", [
     lambda t, x: t.positive(x).to_dense(), lambda t, x: t.signbit(x).to_dense(),
     lambda t, x: t.angle(x.to_sparse_csr()).to_dense(),
     lambda t, x: t.angle((x * 1j).to_sparse_csr()).to_dense(),
     lambda t, x: t.conj_physical(x * 1j).to_dense(),
     lambda t, x: (x * 1j).to_sparse_csr().conj_physical_().to_dense(),
     lambda t, x: t.addmv(t.ones(2, dtype=t.float64), x.to_sparse_csr(),
-                         t.tensor([1.0, 2.0, 3.0], dtype=t.float64), beta=2, alpha=3),
+      t.tensor([1.0, 2.0, 3.0], dtype=t.float64), beta=2, alpha=3),
     lambda t, x: t.vstack([x.to_sparse(), x.to_sparse()]).to_dense(),
     lambda t, x: t.hstack([x.to_sparse(), x.to_sparse()]).to_dense(),
     lambda t, x: t.vstack([x.to_sparse()[0], x.to_sparse()[1]]).to_dense(),

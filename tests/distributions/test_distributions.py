@@ -60,7 +60,7 @@ def test_numbers_come_up_as_often_as_their_chances_say(distribution):
     assert (abs(counts - expected) < 5 * np.sqrt(expected + 1)).all()
 
 
-@pytest.mark.parametrize("distribution", [
+@each("distribution", [
     d.StudentT(5.0, 1.0, 2.0), d.Beta(0.5, 2.0), d.Beta(5.0, 3.0),
     d.Dirichlet(tl.tensor([0.3, 2.0, 5.0])), d.Multinomial(6, tl.tensor([0.2, 0.5, 0.3])),
     d.OneHotCategorical(tl.tensor([0.2, 0.5, 0.3])),
@@ -219,9 +219,9 @@ def test_values_of_another_shape_or_type_are_refused(distribution):
         larger.log_prob([1.0])
 
 
-@pytest.mark.parametrize("distribution", [d.Gamma(2.0, 1.5), d.Chi2(tl.tensor([1.0, 3.0]))],
-                         ids=repr)
-@pytest.mark.parametrize("value", [0, 1, 0.5, True])
+@each("distribution", [d.Gamma(2.0, 1.5), d.Chi2(tl.tensor([1.0, 3.0]))],
+      ids=repr)
+@each("value", [0, 1, 0.5, True])
 def test_gammas_take_numbers_as_values(distribution, value):
     found = distribution.log_prob(value)
     assert tl.equal(found, distribution.log_prob(tl.tensor(float(value))))

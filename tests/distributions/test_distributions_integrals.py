@@ -300,7 +300,7 @@ def test_divergences_of_whole_numbers(p, q, n):
     assert d.kl_divergence(p, q).item() == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("p, q, expected", [
+@each("p, q, expected", [
     (of("Bernoulli", 0.0), of("Bernoulli", 0.5), math.log(2)),
     (of("Bernoulli", 1.0), of("Bernoulli", 0.5), math.log(2)),
     (of("Bernoulli", 0.5), of("Bernoulli", 0.0), inf),

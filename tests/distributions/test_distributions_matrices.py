@@ -133,7 +133,7 @@ def test_angles_have_the_mean_and_the_variance(k):
     assert abs((x - 2.5).sin().mean()) < 5 / N**0.5
 
 
-@pytest.mark.parametrize("call, words", [
+@each("call, words", [
     (lambda: d.Wishart(3.0), "Exactly one"),
     (lambda: d.Wishart(3.0, tl.eye(2), scale_tril=tl.eye(2)), "Exactly one"),
     (lambda: d.Wishart(3.0, tl.ones(2)), "at least two-dimensional"),

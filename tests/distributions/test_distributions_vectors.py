@@ -199,7 +199,7 @@ class Bare(d.Distribution):
     arg_constraints = {}
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda p: p.support, lambda p: p.mean, lambda p: p.variance, lambda p: p.stddev,
     lambda p: p.log_prob(tl.ones(())), lambda p: p.cdf(tl.ones(())), lambda p: p.icdf(tl.ones(())),
     lambda p: p.enumerate_support(), lambda p: p.entropy(), lambda p: p.perplexity(),

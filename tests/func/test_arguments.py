@@ -98,7 +98,7 @@ def test_empty_tensors_have_empty_jacobians():
         assert transform(lambda x: x[:0])(tl.zeros(2)).shape == (0, 2)
 
 
-@pytest.mark.parametrize("container", [
+@each("container", [
     1, (), [], {}, None, (1, [2, {"k": (3,)}], None), Point(1, [2]), {"b": 1, "a": (2, 3)}])
 def test_containers_come_back_as_they_were(container):
     leaves, structure = tree.flatten(container)

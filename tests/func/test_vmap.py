@@ -265,7 +265,7 @@ def test_gradients_of_each_example_in_containers():
         assert_close(found[name], tl.stack([grad(f)(params, x)[name] for x in xs]))
 
 
-@pytest.mark.parametrize("transform", [
+@each("transform", [
     jacrev, jacfwd, hessian, lambda f: grad(lambda x: f(x).sum()),
     lambda f: lambda x: jvp(f, (x,), (x * 2,))[1], lambda f: lambda x: vjp(f, x)[1](f(x))[0],
     lambda f: grad(lambda x: grad(lambda y: f(y).sum())(x).prod()),
@@ -439,7 +439,7 @@ def test_counts_of_each_example_where_they_are_as_many():
 X, Y = tl.arange(6.0).reshape(2, 3), tl.ones(2, 3) * 2
 
 
-@pytest.mark.parametrize("name", """__add__ __radd__ __sub__ __rsub__ __mul__ __truediv__ __matmul__
+@each("name", """__add__ __radd__ __sub__ __rsub__ __mul__ __truediv__ __matmul__
     __pow__ __mod__ __eq__ __lt__ add matmul maximum""".split())
 def test_methods_of_the_class_are_functions_of_two_examples(name):
     wanted = tl.stack([getattr(x, name)(y) for x, y in zip(X, Y)])

@@ -145,7 +145,7 @@ def flat(result):
         result.numpy()]
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_results(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

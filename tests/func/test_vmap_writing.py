@@ -63,7 +63,7 @@ def test_assignment(key, value):
     assert_equals_loop(assignment(key, value), X, Y, V, PLACES, J)
 
 
-@pytest.mark.parametrize("write", [
+@each("write", [
     lambda x, y, v, i, j: x.__setitem__(j, x[j] + v), lambda x, y, v, i, j: x[0].mul_(v),
     lambda x, y, v, i, j: x.copy_(v), lambda x, y, v, i, j: x.fill_(v[0]),
     lambda x, y, v, i, j: x.t().add_(v.unsqueeze(1)), lambda x, y, v, i, j: x.clamp_(0, 1),
@@ -172,7 +172,7 @@ def test_gradients_of_examples_that_are_written():
     assert_equals_loop(grad(loss, 2), X, Y, V, PLACES, J)
 
 
-@pytest.mark.parametrize("call, error, message", [
+@each("call, error, message", [
     (lambda x, j: X[0].clone().__setitem__(j, 1.0), RuntimeError, "all examples of a batch share"),
     (lambda x, j: X[0].clone().__setitem__(0, x), RuntimeError, "all examples of a batch share"),
     (lambda x, j: X[0].clone().copy_(x), RuntimeError, "all examples of a batch share"),
@@ -194,8 +194,8 @@ def test_errors(call, error, message):
     assert_close(vmap(tl.sin)(X), X.sin())
 
 
-@pytest.mark.parametrize("accumulate", [False, True])
-@pytest.mark.parametrize("call, args", [
+@each("accumulate", [False, True])
+@each("call, args", [
     (lambda a, i, add: a.index_put((i,), a[:2], add), (X, J.reshape(4, 1).expand(4, 2))),
     (lambda a, i, add: a.index_put((i, i + 1), a[0, 0], add), (X, J.reshape(4, 1))),
     (lambda i, add: X[0].index_put((-1 - i,), X[0, 0], add), (J.reshape(4, 1),)),

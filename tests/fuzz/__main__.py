@@ -38,7 +38,7 @@ def parts(given):
                     if end > first)
 
 
-def main():
+def main(argv=None):
     """Runs the kinds asked for; the exit status is 1 if something was found."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--calls", type=int, default=10_000, help="calls of each kind")
@@ -50,7 +50,7 @@ def main():
                         help="what all may take, the kinds alike; calls left over are not run")
     parser.add_argument("--workers", type=int, default=1, help="processes that run side by side")
     parser.add_argument("--call", type=int, help="run this one in this process and show it")
-    given = parser.parse_args()
+    given = parser.parse_args(argv)
     if given.call is not None:
         return again(given)
     n_kinds = len(kinds.KINDS) if given.kind == "all" else 1

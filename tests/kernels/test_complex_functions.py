@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -17,8 +18,8 @@ NEAR_POLES = np.pi * (rng.integers(-9, 9, 500) + 0.5) + 1e-5 * numbers(500)
 Z, W = np.concatenate((numbers(1000), 1 + 1e-6 * numbers(500))), 40 * numbers(1500, 1.0)
 
 
-@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
-@pytest.mark.parametrize("name, numpys, arguments", [
+@each("dtype", [np.complex64, np.complex128])
+@each("name, numpys, arguments", [
     ("tan", np.tan, (np.concatenate((Z, NEAR_POLES)),)),
     ("tanh", np.tanh, (np.concatenate((8 * Z, 1j * NEAR_POLES)),)),
     ("pow", np.power, (Z, W)), ("div", np.divide, (Z, W)),

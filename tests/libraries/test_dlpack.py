@@ -185,7 +185,7 @@ def test_a_capsule_may_outlive_the_interpreter():
 
 # ---- what is refused -----------------------------------------------------------------------------
 
-@pytest.mark.parametrize("call, error, message", [
+@each("call, error, message", [
     (lambda: tl.ones(2, requires_grad=True).__dlpack__(), BufferError, "require gradient"),
     (lambda: tl.ones(3)[::-1].__dlpack__(), BufferError, "steps below 0"),
     (lambda: tl.ones(2).__dlpack__(stream=1), BufferError, "streams"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.io.arrays import argument_out
@@ -12,7 +13,7 @@ X = tl.tensor(ROWS)
 LEAF = tl.tensor(ROWS, requires_grad=True)
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda x: np.concatenate([x, x], dtype=np.float32), lambda x: np.concatenate([x, x], axis=None),
     lambda x: np.take_along_axis(x, np.array([4, 0, 5]), None),
     lambda x: np.take_along_axis(x, np.array([[2], [0]]), -1),

@@ -59,7 +59,7 @@ def test_sums_of_integers_are_int64():
     assert tl.einsum("ij->", tl.ones(2, 3, dtype=tl.uint8)).dtype is tl.int64
 
 
-@pytest.mark.parametrize("call, error, message", [
+@each("call, error, message", [
     (lambda x: tl.einsum("ij,jk", x), RuntimeError, "fewer operands"),
     (lambda x: tl.einsum("ij", x, x), RuntimeError, "more operands"),
     (lambda x: tl.einsum("ijk", x), RuntimeError, "does not match the number of dimensions"),

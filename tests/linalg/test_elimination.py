@@ -3,11 +3,11 @@ of threads, and where matrices are singular or have NaN."""
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib._core.products import elimination
 
-each = pytest.mark.parametrize
 SIZES = [17, 31, 64, 65, 130, 331]
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 
@@ -140,7 +140,7 @@ def test_systems_of_factors(dtype, matrices, sides, left, adjoint):
     np.testing.assert_allclose(a @ x if left else x @ a, np.broadcast_to(b, x.shape), atol=1e-10)
 
 
-@pytest.mark.parametrize("adjoint", [False, True])
+@each("adjoint", [False, True])
 def test_right_hand_sides_and_pivots_that_do_not_fit_factors(adjoint):
     lu, pivots = tl.linalg.lu_factor(tl.eye(3) + 1)
     for rows in (0, 1, 2, 4):                       # more rows are not left out
@@ -153,7 +153,7 @@ def test_right_hand_sides_and_pivots_that_do_not_fit_factors(adjoint):
             tl.linalg.lu_solve(lu, few, tl.ones(3, 1), adjoint=adjoint)
 
 
-@pytest.mark.parametrize("left", [False, True])
+@each("left", [False, True])
 def test_systems_of_no_rows_by_their_factors(left):
     b = tl.ones(2, 0, 3) if left else tl.ones(2, 3, 0)
     for adjoint in (False, True):

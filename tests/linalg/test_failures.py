@@ -68,8 +68,8 @@ def test_real_matrices_have_complex_eigenvalues():
     assert (turn.cfloat() @ vectors - vectors * values).abs().max() < 1e-6
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("function", [
+@each("value", [np.nan, np.inf, -np.inf])
+@each("function", [
     tl.linalg.eig, tl.linalg.eigvals, tl.linalg.svd, tl.linalg.svdvals, tl.linalg.pinv])
 def test_what_is_not_finite_has_no_values(function, value):
     for n in (1, 3, 30):                # LAPACK itself would write anywhere, or never end

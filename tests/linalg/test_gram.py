@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
-each = pytest.mark.parametrize
 gram = tl.ops.registry["gram_matrix"].function
 
 

@@ -3,12 +3,12 @@ other numbers of threads, and of columns that are zero, very large or very small
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib._core.base.scratch import refuse_scratch
 from tensorlib._core.products import householder
 
-each = pytest.mark.parametrize
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 SHAPES = [(1, 1), (4, 4), (17, 17), (33, 31), (31, 33), (64, 40), (130, 130), (40, 100), (700, 65)]
 

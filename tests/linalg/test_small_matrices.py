@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib._core.products import small_matrices as small
@@ -30,8 +31,8 @@ def flat(found):
     return [x for x in (found if isinstance(found, tuple) else (found,)) if x is not None]
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 16])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@each("n", [1, 2, 3, 7, 8, 16])
+@each("dtype", ["float32", "float64"])
 def test_equal_to_lapack(n, dtype):
     x = drawn(11, n, n, dtype=dtype)
     s = definite(x)
@@ -58,8 +59,8 @@ def test_equal_to_lapack(n, dtype):
             assert_close(found.numpy(), wanted, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@each("name", CALLS)
+@each("dtype", ["float32", "float64"])
 def test_a_matrix_gives_the_same_bits_alone_and_in_a_batch(name, dtype):
     x = drawn(21, 5, 5, dtype=dtype)
     x[3] *= 1e3
@@ -135,8 +136,8 @@ def drawn_complex(*shape, dtype="complex128"):
     return tl.tensor((rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype))
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 5, 8])
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@each("n", [1, 2, 3, 5, 8])
+@each("dtype", ["complex64", "complex128"])
 def test_complex_systems_are_those_of_lapack(n, dtype):
     x, b = drawn_complex(37, n, n, dtype=dtype), drawn_complex(37, n, 3, dtype=dtype)
     x[5, 0] = 0                                              # rows to exchange

@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -69,9 +70,9 @@ def test_attention_under_vmap():
     assert_close(rows, tl.stack([module(x, x, x)[0] for x in q[:, 0]]))
 
 
-@pytest.mark.parametrize("dtype", [tl.float32, tl.float64], ids=str)
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("queries, keys", [(1, 1), (3, 200), (130, 70), (64, 128)])
+@each("dtype", [tl.float32, tl.float64], ids=str)
+@each("causal", [False, True])
+@each("queries, keys", [(1, 1), (3, 200), (130, 70), (64, 128)])
 def test_tiles_are_the_whole(queries, keys, causal, dtype):
     """More queries and keys than a tile has, with a mask that hides whole tiles and a row."""
     q, k, v = numbers(2, queries, 3), numbers(2, keys, 3, seed=1), numbers(2, keys, 5, seed=2)

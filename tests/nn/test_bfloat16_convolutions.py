@@ -3,6 +3,7 @@ are rounded once, with the same bits for any number of threads."""
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.nn import functional as F
@@ -58,14 +59,14 @@ def assert_rounded_once(function, x, w, b, options):
     assert all(map(tl.equal, found, again))
 
 
-@pytest.mark.parametrize("case", CASES)
+@each("case", CASES)
 def test_convolutions_round_once(case):
     sizes, weight, options = CASES[case]
     assert_rounded_once(getattr(F, f"conv{len(sizes) - 2}d"), drawn(sizes, 1), drawn(weight, 2),
                         drawn(weight[:1], 3), options)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if len(CASES[case][0]) == 4])
+@each("case", [case for case in CASES if len(CASES[case][0]) == 4])
 def test_channels_that_lie_beside_each_other_give_the_same_bits(case):
     sizes, weight, options = CASES[case]
     beside = {"memory_format": tl.channels_last}
@@ -75,8 +76,8 @@ def test_channels_that_lie_beside_each_other_give_the_same_bits(case):
     assert all(map(tl.equal, found, with_gradients(F.conv2d, x, w, b, options)))
 
 
-@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
-@pytest.mark.parametrize("place, width, stride", [
+@each("value", [np.inf, -np.inf, np.nan])
+@each("place, width, stride", [
     ((0, 0), 7, 2), ((4, 6), 7, 2), ((6, 6), 7, 2), ((3, 17), 40, 1)])
 def test_a_number_that_is_not_finite_reaches_the_elements_that_see_it(value, place, width, stride):
     x, w, b = drawn((2, 20, 7, width), 1), drawn((18, 20, 3, 3), 2), drawn((18,), 3)

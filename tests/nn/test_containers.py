@@ -3,6 +3,7 @@
 from collections import OrderedDict
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -86,7 +87,7 @@ def test_a_parameter_that_is_refused_leaves_no_gap():
     assert len(listed) == len(list(listed)) == 1 and list(named) == ["a"] and "b" not in named
 
 
-@pytest.mark.parametrize("act, error, text", [
+@each("act, error, text", [
     (lambda: nn.Sequential(nn.ReLU())[2], IndexError, "index 2 is out of range for 1"),
     (lambda: nn.Sequential(3), TypeError, "must be a Module or None, got int"),
     (lambda: nn.Sequential(nn.ReLU()) * 0, ValueError, "1 or more times"),

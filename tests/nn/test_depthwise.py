@@ -58,10 +58,10 @@ def test_windows_of_several_rows(size, tall, stride):
     assert_agree((2, 2, *size), (2, 1, tall, 3), 2, padding=(tall // 2, 1), stride=stride)
 
 
-@pytest.mark.parametrize("options", [
+@each("options", [
     {}, {"dilation": 2}, {"dilation": 2, "stride": 2, "padding": 1}, {"dilation": (1, 3)},
     {"stride": 3, "padding": 2}, {"dilation": 2, "padding": 4}])
-@pytest.mark.parametrize("outs", [1, 2, 3])
+@each("outs", [1, 2, 3])
 def test_dilations_and_several_results_of_a_channel(options, outs):
     assert_agree((2, 4, 11, 13), (4 * outs, 1, 3, 3), 4, **options)
 
@@ -109,9 +109,9 @@ def test_layouts_give_the_same_bits():
         assert F.conv2d(other, w, b, padding=1, groups=6).equal(wanted)
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-@pytest.mark.parametrize("which", ["input", "weight", "gradient"])
-@pytest.mark.parametrize("stride", [1, 2])
+@each("bad", [float("nan"), float("inf")])
+@each("which", ["input", "weight", "gradient"])
+@each("stride", [1, 2])
 def test_what_is_not_finite_is_where_it_belongs(bad, which, stride):
     x, w, b = numbers((1, 2, 6, 7), (2, 1, 2, 2), (2,))
     g = tl.ones_like(F.conv2d(x, w, b, stride, groups=2))

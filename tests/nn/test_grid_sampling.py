@@ -45,7 +45,7 @@ def test_it_sees_what_the_formula_says_and_so_do_its_gradients(padding, nearest,
             assert_close(ours, wanted, rtol=near, atol=near)
 
 
-@pytest.mark.parametrize("padding, nearest, align", KINDS)
+@each("padding, nearest, align", KINDS)
 def test_derivatives_of_both_orders(padding, nearest, align):
     x, grid = (z.requires_grad_() for z in drawn((1, 2, 3, 3), (2, 2)))
     def function(a, b):
@@ -77,7 +77,7 @@ def test_layouts_batches_and_threads_see_the_same():
     assert_close(mapped, found[0][0], rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("padding, nearest, align", KINDS)
+@each("padding, nearest, align", KINDS)
 def test_places_that_are_no_numbers_or_far_away_touch_nothing_else(padding, nearest, align):
     x, grid = drawn((1, 2, 5, 6), (2, 4), 0.9)
     wanted = sampled(x, grid, padding, nearest, align)
@@ -89,9 +89,9 @@ def test_places_that_are_no_numbers_or_far_away_touch_nothing_else(padding, near
     look_back(tl.ones_like(found), x, odd, padding, nearest, align)
 
 
-@pytest.mark.parametrize("nearest", [False, True])
-@pytest.mark.parametrize("sizes", [(0, 1), (0, 0), (2, 0)], ids=str)
-@pytest.mark.parametrize("n", [2, 3])
+@each("nearest", [False, True])
+@each("sizes", [(0, 1), (0, 0), (2, 0)], ids=str)
+@each("n", [2, 3])
 def test_no_images_give_none(n, sizes, nearest):
     x = tl.zeros(*sizes, *(3,) * n, requires_grad=True)
     out = F.grid_sample(x, tl.zeros(sizes[0], *(2,) * n, n), "nearest" if nearest else "bilinear",

@@ -31,7 +31,7 @@ def wanted_last(layer, args):
                for x in (args if layer in CONVOLUTIONS else args[:1]))
 
 
-@pytest.mark.parametrize("layer", LAYERS)
+@each("layer", LAYERS)
 def test_results_and_gradients_lie_as_those_of_pytorch(layer):
     function, _ = LAYERS[layer]
     for case in cases(layer):
@@ -52,7 +52,7 @@ def test_results_and_gradients_lie_as_those_of_pytorch(layer):
             tl.testing.assert_close(x.grad, y.grad, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("layer", LAYERS)
+@each("layer", LAYERS)
 def test_captured_layers_and_those_on_meta_lay_out_the_same(layer):
     function, _ = LAYERS[layer]
     for case in cases(layer):
@@ -125,7 +125,7 @@ def passes(case, last, dtype, weight_of=None):
     return [out.detach(), *(a.grad for a in args)]
 
 
-@pytest.mark.parametrize("case", SIZES, ids=str)
+@each("case", SIZES, ids=str)
 def test_convolutions_have_the_values_of_planes(case):
     for dtype, close in ((tl.float32, 1e-4), (tl.float64, 1e-11), (tl.float16, 2e-2)):
         for found, wanted in zip(passes(case, True, dtype), passes(case, False, dtype)):
@@ -133,7 +133,7 @@ def test_convolutions_have_the_values_of_planes(case):
             tl.testing.assert_close(found.contiguous(), wanted, rtol=close, atol=close * scale)
 
 
-@pytest.mark.parametrize("case", SIZES, ids=str)
+@each("case", SIZES, ids=str)
 def test_zeros_around_images_meet_what_is_not_finite_as_in_planes(case):
     """Zero times infinity is NaN."""
     def spoil(w):

@@ -1,6 +1,7 @@
 """`dropout_`, `selu_` and the like write what the function without `_` gives."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.nn import functional as F
@@ -14,7 +15,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+@each("name", CALLS)
 def test_what_the_function_gives_is_written(name):
     options, function = CALLS[name]
     write = getattr(tl, name)

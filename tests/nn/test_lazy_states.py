@@ -7,6 +7,7 @@ from io import BytesIO
 import re
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -24,8 +25,8 @@ MADE = {
 }
 
 
-@pytest.mark.parametrize("assign", [False, True])
-@pytest.mark.parametrize("make, x", MADE.values(), ids=MADE)
+@each("assign", [False, True])
+@each("make, x", MADE.values(), ids=MADE)
 def test_a_state_without_shapes_leaves_them_open(make, x, assign):
     layer, state = make(), make().state_dict()
     kinds = {type(tensor).__name__ for name, tensor in state.items() if "batches" not in name}
@@ -51,9 +52,9 @@ def test_a_state_without_shapes_fits_no_module_that_has_them():
     assert all(layer.state_dict()[name].equal(before[name]) for name in before)
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(
+@each("copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(
     pickle.dumps(x))])
-@pytest.mark.parametrize("tensor", [
+@each("tensor", [
     nn.UninitializedParameter(), nn.UninitializedParameter(False, dtype=tl.float64),
     nn.UninitializedBuffer(dtype=tl.float16), nn.UninitializedBuffer(persistent=False)], ids=repr)
 def test_copies_without_shapes(tensor, copied):
@@ -81,7 +82,7 @@ class Forgetful(Half):
         """Makes none."""
 
 
-@pytest.mark.parametrize("act, error, text", [
+@each("act, error, text", [
     (lambda: Half()(3), NotImplementedError, "^initialize_parameters is not implemented for Half$"),
     (lambda: Forgetful()(3), RuntimeError, "^Forgetful: some parameters were not initialized"),
     (lambda: nn.LazyConv2d(4, 3, groups=2)(tl.ones(1, 3, 5, 5)), ValueError,

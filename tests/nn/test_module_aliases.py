@@ -3,6 +3,7 @@
 import copy
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -107,8 +108,8 @@ def test_convolutions_are_their_functions(n, bias):
     assert layer(X[n], size).shape[2:] == size and layer(X[n][0]).shape == found.shape[1:]
 
 
-@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
-@pytest.mark.parametrize("n", X)
+@each("mode", ["reflect", "replicate", "circular"])
+@each("n", X)
 def test_margins_of_convolutions(n, mode):
     """As many as are said for each dim; `pad` takes the last dim first."""
     padding = (2, 0, 1)[:n]
@@ -119,8 +120,8 @@ def test_margins_of_convolutions(n, mode):
     assert layer(X[n]).equal(getattr(F, f"conv{n}d")(wide, layer.weight, layer.bias))
 
 
-@pytest.mark.parametrize("mode", ["constant", "reflect", "replicate", "circular"])
-@pytest.mark.parametrize("margins", [(0, 0, 0, 0), (0, -1, 0, 0), (-1, -1, -1, 0)])
+@each("mode", ["constant", "reflect", "replicate", "circular"])
+@each("margins", [(0, 0, 0, 0), (0, -1, 0, 0), (-1, -1, -1, 0)])
 def test_a_padded_tensor_has_elements_of_its_own(margins, mode):
     x = tl.ones(1, 1, 4, 4)
     F.pad(x, margins, mode=mode).zero_()
@@ -234,7 +235,7 @@ def test_a_decoder_that_normalises_first_hides_what_masks_say():
 SQUARE = nn.Transformer.generate_square_subsequent_mask(3)
 
 
-@pytest.mark.parametrize("mask, hint, batch_first, wanted", [
+@each("mask, hint, batch_first, wanted", [
     (SQUARE, None, False, True), (SQUARE, None, True, False), (SQUARE != 0, None, False, True),
     (SQUARE.double(), None, False, True), (SQUARE.mT, None, False, False),
     ((SQUARE == 0), None, False, False), (SQUARE * 0 - 1, None, False, False),

@@ -2,7 +2,6 @@
 
 from collections import OrderedDict
 
-import pytest
 from cases import each
 
 import tensorlib as tl
@@ -137,7 +136,7 @@ def relu_and_tanh():
     return nn.Sequential(nn.ReLU(), nn.Tanh())
 
 
-@pytest.mark.parametrize("module, lines", [
+@each("module, lines", [
     (nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Tanh(), nn.ReLU()]),
      ["ModuleList(", "  (0-1): 2 x ReLU()", "  (2): Tanh()", "  (3): ReLU()", ")"]),
     (nn.ModuleList([nn.Tanh(), relu_and_tanh(), relu_and_tanh(), relu_and_tanh()]),
@@ -154,7 +153,7 @@ def relu_and_tanh():
       "ignore_index=None, label_smoothing=0.0, options=None",
       "  (linear): Linear(in_features=6, out_features=5, bias=False)", ")"]),
     (nn.LinearCrossEntropyLoss(6, 5, out_features=(2, 3), bias=True, reduction="sum",
-                               ignore_index=2, label_smoothing=0.1),
+            ignore_index=2, label_smoothing=0.1),
      ["LinearCrossEntropyLoss(",
       "  in_features=6, num_classes=5, out_features=(2, 3), bias=True, reduction=sum, "
       "ignore_index=2, label_smoothing=0.1, options=None",

@@ -383,7 +383,7 @@ def test_modes_and_gradients():
     assert net.requires_grad_(False) is net and not net.scale.requires_grad
 
 
-@pytest.mark.parametrize("change, dtype", [
+@each("change, dtype", [
     (lambda m: m.double(), "float64"), (lambda m: m.half(), "float16"),
     (lambda m: m.bfloat16(), "bfloat16"), (lambda m: m.double().float(), "float32"),
     (lambda m: m.to(tl.float64), "float64"), (lambda m: m.to("cpu", tl.float64), "float64"),

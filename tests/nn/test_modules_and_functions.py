@@ -220,9 +220,9 @@ def test_what_is_drawn_in_training_is_not_in_use(name, function):
     assert not same(found[True], found[False]) and not same(found[True], usual)
 
 
-@pytest.mark.parametrize("name, options", [
+@each("name, options", [
     (name, {}) for name in ("ReLU ReLU6 SELU SiLU Mish Hardsigmoid Hardswish Hardtanh ELU CELU "
-                            "LeakyReLU RReLU Dropout").split()] + [
+         "LeakyReLU RReLU Dropout").split()] + [
     ("Threshold", {"threshold": 0.3, "value": -7.0}), ("AlphaDropout", {}),
     ("FeatureAlphaDropout", {}), ("Dropout1d", {}), ("Dropout2d", {}), ("Dropout3d", {})])
 def test_in_place_the_input_is_written_over(name, options):
@@ -259,8 +259,8 @@ def test_a_softmax_of_images_goes_over_their_channels():
     assert same(nn.Softmax2d()(IMAGE[0]), IMAGE[0].softmax(0))
 
 
-@pytest.mark.parametrize("n", CUBES)
-@pytest.mark.parametrize("kind, mode", [
+@each("n", CUBES)
+@each("kind, mode", [
     ("Circular", "circular"), ("Reflection", "reflect"), ("Replication", "replicate"),
     ("Zero", "constant"), ("Constant", "constant")])
 def test_margins(kind, mode, n):

@@ -1,6 +1,7 @@
 """`tl.kl_div` and the like: the functions of `nn.functional` with PyTorch's other arguments."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.nn import functional as F
@@ -20,7 +21,7 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@each("name", LOSSES)
 def test_the_reduction_of_a_loss_is_a_number(name):
     args, options = LOSSES[name]
     loss, named = getattr(tl, name), getattr(F, name)

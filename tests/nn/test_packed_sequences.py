@@ -1,6 +1,7 @@
 """Packed and padded sequences: their dtypes, their ways back and what they refuse."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.nn.utils import rnn
@@ -13,7 +14,7 @@ def packed():
     return rnn.pack_sequence(SEQUENCES, enforce_sorted=False)
 
 
-@pytest.mark.parametrize("change, dtype, numbers", [
+@each("change, dtype, numbers", [
     ("double", tl.float64, [-2, 1.75, 3, 2.75, 4.5]),
     ("float", tl.float32, [-2, 1.75, 3, 2.75, 4.5]), ("half", tl.float16, [-2, 1.75, 3, 2.75, 4.5]),
     ("long", tl.int64, [-2, 1, 3, 2, 4]), ("int", tl.int32, [-2, 1, 3, 2, 4]),
@@ -75,7 +76,7 @@ def test_padding_on_either_side():
     assert rnn.pad_sequence(iter(rows)).tolist() == [[1, 3], [2, 0]]
 
 
-@pytest.mark.parametrize("act, error, text", [
+@each("act, error, text", [
     (lambda: rnn.pack_padded_sequence(tl.ones(3), [1]), RuntimeError, "2 dims or more, got 1$"),
     (lambda: rnn.pack_padded_sequence(tl.ones(3, 2), [3]), RuntimeError,
      r"to be equal to batch_size, but got 1 \(batch_size=2\)$"),

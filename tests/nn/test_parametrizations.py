@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -69,8 +70,8 @@ def by_formula(x, orthogonal_map):
     return ((vectors * np.exp(1j * angles)) @ vectors.conj().T).real[:, :k]
 
 
-@pytest.mark.parametrize("orthogonal_map", MAPS)
-@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5), (4, 1), (1, 1)], ids=str)
+@each("orthogonal_map", MAPS)
+@each("shape", [(3, 3), (5, 3), (3, 5), (4, 1), (1, 1)], ids=str)
 def test_an_orthogonal_matrix_of_any(shape, orthogonal_map):
     """Without trivialization the map alone says what it is."""
     made = parametrizations.orthogonal(
@@ -88,8 +89,8 @@ def test_an_orthogonal_matrix_of_any(shape, orthogonal_map):
             made.weight = made.weight.detach()
 
 
-@pytest.mark.parametrize("trivialization, maps", [(True, MAPS), (False, ["householder"])])
-@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5), (2, 5, 3)], ids=str)
+@each("trivialization, maps", [(True, MAPS), (False, ["householder"])])
+@each("shape", [(3, 3), (5, 3), (3, 5), (2, 5, 3)], ids=str)
 def test_an_orthogonal_matrix_is_assigned_to(shape, trivialization, maps):
     wide = shape[-2] < shape[-1]
     q = tl.linalg.qr(numbers(*shape).mT if wide else numbers(*shape)).Q
@@ -105,9 +106,9 @@ def test_an_orthogonal_matrix_is_assigned_to(shape, trivialization, maps):
             made.weight = tl.ones(2, 9, dtype=tl.float64)
 
 
-@pytest.mark.parametrize("trivialization", [True, False])
-@pytest.mark.parametrize("orthogonal_map", [None, "matrix_exp", "cayley"])
-@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5)], ids=str)
+@each("trivialization", [True, False])
+@each("orthogonal_map", [None, "matrix_exp", "cayley"])
+@each("shape", [(3, 3), (5, 3), (3, 5)], ids=str)
 def test_a_complex_matrix_becomes_unitary(shape, orthogonal_map, trivialization):
     made = parametrizations.orthogonal(
         layer(tl.complex(numbers(*shape), numbers(*shape[::-1]).T)), orthogonal_map=orthogonal_map,
@@ -277,8 +278,8 @@ def test_at_first_what_has_no_inverse_is_taken_for_the_identity(value):
             made.weight = before
 
 
-@pytest.mark.parametrize("earlier", [0, 1])
-@pytest.mark.parametrize("made, text", [
+@each("earlier", [0, 1])
+@each("made, text", [
     (gives(lambda x: 3), "right_inverse: must (give tensors|return a Tensor or .*), got int$"),
     (gives(lambda x: x[:1]), r"right_inverse: gave shape \(1, 2\) and tensorlib.float32, expected "
      r"\(2, 2\) and tensorlib.float32$"),

@@ -1,6 +1,7 @@
 """What each way to prune takes out, and what it refuses; `test_utils.py` has bad masks."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -25,7 +26,7 @@ def named(method, name):
     return method
 
 
-@pytest.mark.parametrize("method, options, wanted", [
+@each("method, options, wanted", [
     (prune.L1Unstructured(2), {}, [[0, -2], [3, 0]]),
     (prune.L1Unstructured(0), {}, [[1, -2], [3, 0.5]]),
     (prune.L1Unstructured(1), {"importance_scores": 1 / W}, [[1, -2], [0, 0.5]]),
@@ -113,7 +114,7 @@ def test_a_share_of_several_parameters():
     assert layers[0].weight_mask.all() and not layers[1].weight_mask.any()
 
 
-@pytest.mark.parametrize("act, error, text", [
+@each("act, error, text", [
     (lambda c: c.add_pruning_method(3), TypeError, "<class 'int'> is not a BasePruningMethod"),
     (lambda c: c.add_pruning_method(named(prune.Identity(), "bias")), ValueError,
      "acting on the parameter named 'weight', found 'bias'$"),
@@ -121,7 +122,7 @@ def test_a_share_of_several_parameters():
      "'weight', found 'bias'$"),
     (lambda c: prune.PruningContainer(3), TypeError, "not a BasePruningMethod subclass"),
     (lambda c: prune.global_unstructured([(nn.Linear(2, 2), "weight")], prune.L1Unstructured, [1],
-                                         amount=1), TypeError,
+                      amount=1), TypeError,
      r"^global_unstructured\(\): importance_scores must be of type dict$"),
     (lambda c: prune.BasePruningMethod(), TypeError, "abstract"),
     (lambda c: prune.Unstructured(1).prune(W), NotImplementedError, "^$"),

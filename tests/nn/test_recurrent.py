@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -150,7 +151,7 @@ BAD = [((4, 8), (8, 2), (8,), (2, 2), (2, 2), "lstm", (2, 1)),
        ((4, 2, 4), (8, 2), (8,), (2, 2), (2, 2), "lstm", (2, 2))]
 
 
-@pytest.mark.parametrize("case", BAD, ids=repr)
+@each("case", BAD, ids=repr)
 def test_sizes_that_do_not_fit(case):
     *shapes, kind, sizes = case
     with pytest.raises(RuntimeError, match="recurrent"):
@@ -192,8 +193,8 @@ def test_the_states_of_an_lstm_are_a_pair_of_tensors(hx):
         tl.lstm_cell(tl.ones(2, 3), hx, tl.ones(4, 3), tl.ones(4, 1))
 
 
-@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
-@pytest.mark.parametrize("hidden", [16, 33, 70])
+@each("kind", ["LSTM", "GRU", "RNN"])
+@each("hidden", [16, 33, 70])
 def test_bfloat16_is_as_near_as_it_can_be_for_any_number_of_threads(kind, hidden):
     """Also where states meet the weight in pairs, of several panels and of rows that are few."""
     layer = getattr(nn, kind)(20, hidden)
@@ -222,8 +223,8 @@ def test_bfloat16_is_as_near_as_it_can_be_for_any_number_of_threads(kind, hidden
 
 # ---- what subclasses and tools for PyTorch use ---------------------------------------------------
 
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("name, options", LAYERS)
+@each("bias", [True, False])
+@each("name, options", LAYERS)
 def test_layers_without_memory(name, options, bias):
     layer = getattr(nn, name)(3, 4, 2, bias=bias, **options, device="meta")
     out, last = layer(tl.ones(5, 2, 3, device="meta"))

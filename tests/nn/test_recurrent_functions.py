@@ -2,6 +2,7 @@
 """
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.testing import assert_close
@@ -137,8 +138,8 @@ def test_products_in_float32_are_of_matrices(shapes):
         product(tl.ones(2, 3), tl.ones(4, 3, dtype=tl.bfloat16))
 
 
-@pytest.mark.parametrize("dtype", [tl.float32, tl.bfloat16, tl.complex64])
-@pytest.mark.parametrize("name, rows", [("gru_cell", 3), ("lstm_cell", 4), ("rnn_relu_cell", 1)])
+@each("dtype", [tl.float32, tl.bfloat16, tl.complex64])
+@each("name, rows", [("gru_cell", 3), ("lstm_cell", 4), ("rnn_relu_cell", 1)])
 def test_a_cell_refuses_weights_of_other_shapes(name, rows, dtype):
     input, hidden = tl.ones(3, 2, dtype=dtype), tl.ones(3, 1, dtype=dtype)
     state = (hidden, hidden) if name == "lstm_cell" else hidden

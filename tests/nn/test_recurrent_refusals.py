@@ -53,7 +53,7 @@ def test_options_that_no_layer_takes(name, options, error, text):
         getattr(nn, name)(**{"input_size": 3, "hidden_size": 4, **options})
 
 
-@pytest.mark.parametrize("make, error, text", [
+@each("make, error, text", [
     (lambda: nn.RNNBase("RNN", 3, 4), ValueError, "^Unrecognized RNN mode: RNN$"),
     (lambda: nn.RNN(3, 4, nonlinearity="Tanh"), ValueError,
      "^Unknown nonlinearity 'Tanh'. Select from 'tanh' or 'relu'.$"),
@@ -140,8 +140,8 @@ def test_a_packed_sequence_holds_vectors(name):
         getattr(nn, name)(3, 4)(packed)
 
 
-@pytest.mark.parametrize("name", CELLS)
-@pytest.mark.parametrize("x, hx, error, text", [
+@each("name", CELLS)
+@each("x, hx, error, text", [
     ((1, 2, 3), None, ValueError, "Expected input to be 1D or 2D, got 3D instead$"),
     ((), None, ValueError, "Expected input to be 1D or 2D, got 0D instead$"),
     ((2, 4), None, RuntimeError, "input has inconsistent input_size: got 4 expected 3$"),
@@ -161,8 +161,8 @@ def test_the_cell_of_an_lstm_has_the_shape_of_its_state():
         nn.LSTMCell(3, 4)(tl.ones(3), (tl.ones(4), tl.ones(3)))
 
 
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("name, options", [
+@each("bias", [True, False])
+@each("name, options", [
     *((name, {}) for name in CELLS), ("RNNCell", {"nonlinearity": "relu"})], ids=str)
 def test_one_example_is_a_batch_of_one(name, options, bias):
     cell, x = getattr(nn, name)(3, 4, bias=bias, **options), tl.randn(2, 3)

@@ -6,6 +6,7 @@ import warnings
 from collections import OrderedDict
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -100,8 +101,8 @@ def test_all_that_does_not_fit_is_reported_and_nothing_changes():
     assert values(net) == before
 
 
-@pytest.mark.parametrize("assign", [False, True])
-@pytest.mark.parametrize("spoil", [
+@each("assign", [False, True])
+@each("spoil", [
     lambda state: state.pop("steps"), lambda state: state.pop("layer.bias"),
     lambda state: state.update(unknown=tl.zeros(1)),
     lambda state: state.update({"layer.more": tl.zeros(1)}),

@@ -56,7 +56,7 @@ def test_windows_of_any_step_see_what_they_should(size, kernel, stride, padding,
         np.testing.assert_array_equal(found.numpy(), wanted)
 
 
-@pytest.mark.parametrize("size, kernel, stride, padding, dilation", CASES, ids=str)
+@each("size, kernel, stride, padding, dilation", CASES, ids=str)
 def test_unfolded_windows_see_the_same(size, kernel, stride, padding, dilation):
     x, weight = drawn((2, 6, *size), (5, 6, *kernel))
     pairs = [n if isinstance(n, tuple) else (n, n) for n in (stride, padding, dilation)]

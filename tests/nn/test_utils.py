@@ -63,7 +63,7 @@ def test_the_older_name_of_clipping_warns():
     assert first[0].grad.equal(second[0].grad)
 
 
-@pytest.mark.parametrize("name, options", [
+@each("name, options", [
     ("uniform_", {}), ("normal_", {}), ("trunc_normal_", {}), ("xavier_uniform_", {}),
     ("xavier_normal_", {}), ("kaiming_uniform_", {}), ("kaiming_normal_", {}), ("orthogonal_", {}),
     ("sparse_", {"sparsity": 0.5})])
@@ -206,7 +206,7 @@ def test_parametrized_modules_are_copied(copied):
     assert not tl.equal(other.weight, layer.weight)
 
 
-@pytest.mark.parametrize("act, text", [
+@each("act, text", [
     (lambda m: parametrize.register_parametrization(m, "weight", Longer()), "neither shape"),
     (lambda m: parametrize.register_parametrization(m, "nothing", Doubled()), "no parameter"),
     (lambda m: parametrize.remove_parametrizations(m, "weight"), "no parametrization"),
@@ -226,7 +226,7 @@ def test_bad_parametrizations(act, text):
 
 # ---- masks -------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("act, error, text", [
+@each("act, error, text", [
     (lambda m: prune.l1_unstructured(m, "weight", 7), ValueError, "smaller than the number"),
     (lambda m: prune.l1_unstructured(m, "weight", 1.5), ValueError, r"range \[0, 1\]"),
     (lambda m: prune.l1_unstructured(m, "weight", -1), ValueError, "non-negative"),
@@ -342,7 +342,7 @@ def test_functional_call_of_a_module_within_itself_and_of_all_tied_names():
         assert nn.utils.stateless.functional_call(pair, state, tl.ones(1)).tolist() == [4.0]
 
 
-@pytest.mark.parametrize("act, error, text", [
+@each("act, error, text", [
     (lambda m: functional_call(m, {"weight": m.weight}, strict=True), RuntimeError,
      r"missing key\(s\): \['bias'\]"),
     (lambda m: functional_call(m, {**dict(m.named_parameters()), "a": m.bias}, strict=True),

@@ -185,7 +185,7 @@ def test_what_draws_the_same_numbers_twice_is_noticed():
 
 # ---- what is refused -----------------------------------------------------------------------------
 
-@pytest.mark.parametrize("how, source, error, message", [
+@each("how, source, error, message", [
     (ops.op(tollerance="product"), "def NAME(x: Tensor): pass", TypeError,
      "op: declared_.* 'tollerance', .*mean tolerance"),
     (ops.elementwise(kernel="tanh", sample=1), "def NAME(x): pass", TypeError, "mean samples"),

@@ -140,7 +140,7 @@ def test_parameters_stay_leaves_in_shared_memory():
     assert all(p.is_shared() and p.requires_grad for p in model.parameters())
 
 
-@pytest.mark.parametrize("call, error, message", [
+@each("call, error, message", [
     (lambda: tl.empty_strided((2,), (1, 1)), RuntimeError, "empty_strided: .* of one length"),
     (lambda: tl.empty_strided((2,), (-1,)), RuntimeError, "must not be negative"),
     (lambda: tl.empty_strided((2**40, 2), (2**40, 1)), RuntimeError, "empty"),

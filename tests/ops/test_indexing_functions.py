@@ -111,7 +111,7 @@ def test_scatter_counts_what_has_no_dims_as_a_vector_of_one():
 
 # ---- masked_fill ---------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("dtype, value, filled", [
+@each("dtype, value, filled", [
     (tl.int64, 2.5, 2), (tl.int64, tl.tensor(2.5), 2), (tl.int64, True, 1), (tl.bool, 0.5, True),
     (tl.bool, tl.tensor(5), True), (tl.float16, 1 / 3, 0.333251953125),
     (tl.float32, tl.tensor(2.5, dtype=tl.float64), 2.5), (tl.float32, -float("inf"), -float("inf")),
@@ -123,7 +123,7 @@ def test_filling_keeps_the_dtype(dtype, value, filled):
         assert out.dtype is dtype and out.tolist() == [filled, 0]
 
 
-@pytest.mark.parametrize("dtype, value", [
+@each("dtype, value", [
     (tl.uint8, 300), (tl.uint8, -300), (tl.int8, 200), (tl.int64, float("inf")), (tl.float16, 1e6),
     (tl.float32, 1e300), (tl.uint8, tl.tensor(300)), (tl.int64, 2**70), (tl.float32, 10**400),
 ])

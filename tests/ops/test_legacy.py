@@ -43,7 +43,7 @@ def test_types():
     assert x.ndimension() == 2 and x.pin_memory() is x and not x.is_pinned()
 
 
-@pytest.mark.parametrize("call, error, message", [
+@each("call, error, message", [
     (lambda: tl.zeros(3).fill_diagonal_(1), RuntimeError, "takes two dims or more, got 1"),
     (lambda: tl.zeros(2, 2, 3).fill_diagonal_(1), RuntimeError, "must have the same size"),
     (lambda: tl.ones(2, requires_grad=True).apply_(abs), RuntimeError, "requires a gradient"),

@@ -14,8 +14,8 @@ except ImportError:
 FORMATS = [(tl.channels_last, (2, 3, 4, 5)), (tl.channels_last_3d, (2, 3, 2, 4, 5))]
 
 
-@pytest.mark.parametrize("format, shape", FORMATS)
-@pytest.mark.parametrize("change", [
+@each("format, shape", FORMATS)
+@each("change", [
     lambda x, format: x.to(memory_format=format), lambda x, format: x.clone(memory_format=format),
     lambda x, format: x.contiguous(memory_format=format),
     lambda x, format: x.double(memory_format=format),
@@ -139,7 +139,7 @@ IN_ANY_ORDER = {"glu", "glu, last", "sort", "sorted places", "argsort", "msort"}
 
 
 @each("form", FORMS)
-@pytest.mark.parametrize("name", REARRANGED)
+@each("name", REARRANGED)
 def test_rearranged_images_lie_as_those_of_pytorch(name, form):
     rows = np.random.default_rng(0).normal(size=(2, 8, 4, 6)).astype("f4")
     function, x = REARRANGED[name], FORMS[form](tl, tl.from_numpy(rows))
@@ -180,7 +180,7 @@ PICKED = {
 
 
 @each("form", FORMS)
-@pytest.mark.parametrize("name", PICKED)
+@each("name", PICKED)
 def test_what_is_picked_lies_as_in_pytorch(name, form):
     """Whole dims in the order of the tensor's, and those of positions where that leaves them."""
     rows = np.random.default_rng(0).normal(size=(2, 8, 4, 6)).astype("f4")

@@ -53,7 +53,7 @@ def test_a_grid_and_parts_and_sizes_of_others():
     assert VECTOR.reshape_as(tl.ones(2, 2)).tolist() == [[1.0, 2.0], [4.0, 8.0]]
 
 
-@pytest.mark.parametrize("a, b, wanted", [
+@each("a, b, wanted", [
     (1, 2, tl.int64), (1, 2.0, tl.float32), (True, 1, tl.int64), (True, False, tl.bool),
     (tl.tensor(True), tl.tensor([False]), tl.bool), (tl.tensor([True]), 1, tl.int64),
     (tl.tensor([1], dtype=tl.int32), 2.0, tl.float32), (tl.tensor(1.0), 2, tl.float32),

@@ -5,6 +5,7 @@ import inspect
 
 import numpy as np
 import pytest
+from cases import each
 from catalogue import fresh, named, operations
 from process import run_each
 
@@ -250,7 +251,7 @@ def test_integers_and_comparisons_cut_the_path():
     assert x.grad.tolist() == (x > 0).double().tolist()
 
 
-@pytest.mark.parametrize("define, error, message", [
+@each("define, error, message", [
     (lambda f: ops.defvjp(f, *[lambda g, ans: g] * 3), ValueError, "there is no argument 2"),
     (lambda f: ops.defvjp(f, 3), TypeError, "for its argument 'x' is int, not a function"),
     (lambda f: ops.defvjp(f, None, argnums=[0, 1]), ValueError, "got 1 rules for 2 argnums"),

@@ -1,6 +1,7 @@
 """Arguments that PyTorch's functions take."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -75,7 +76,7 @@ def test_names_of_arguments():
     assert tl.tril_indices(2, 2, pin_memory=False).shape == (2, 3)
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda out: tl.gather(X, 1, tl.tensor([[0], [1]]), out=out),
     lambda out: tl.index_select(X, 1, tl.tensor([0]), out=out),
     lambda out: tl.masked_select(X, X > 2, out=out),

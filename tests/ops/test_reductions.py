@@ -156,10 +156,10 @@ def test_gaps_between_rows_change_no_bit(dtype, shape):
             assert np.array_equal(found, expected, equal_nan=True), (name, dim)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "float16", "complex64"])
+@each("dtype", ["float32", "float64", "int64", "uint8", "float16", "complex64"])
 @each("kept", list(product((False, True), repeat=3)))
-@pytest.mark.parametrize("shape", [(3, 70, 65), (70, 3, 300), (40, 300, 2), (2, 0, 3), (5, 400, 7),
-                                   (9, 80, 100)])
+@each("shape", [(3, 70, 65), (70, 3, 300), (40, 300, 2), (2, 0, 3), (5, 400, 7),
+                (9, 80, 100)])
 def test_expanded_dims_change_no_bit(dtype, kept, shape):
     """Slices, rows and elements that are all the same are read where they lie, or copied once."""
     rng = np.random.default_rng(7)

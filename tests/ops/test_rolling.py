@@ -26,10 +26,10 @@ def test_values_of_every_width(shape, shifts, dims, dtype):
     assert x.roll(3).equal(flat) and x.roll(3, ()).equal(flat)
 
 
-@pytest.mark.parametrize("arrange", [
+@each("arrange", [
     lambda a: a.transpose(2, 0, 1), lambda a: a[::-1, :, ::-2], lambda a: a[:, 1:3],
     lambda a: np.broadcast_to(a[:1], (4, *a.shape[1:]))])
-@pytest.mark.parametrize("shifts, dims", [((2,), (0,)), ((1,), (2,)), ((1, 2), (0, 2)), ((5,), ())])
+@each("shifts, dims", [((2,), (0,)), ((1,), (2,)), ((1, 2), (0, 2)), ((5,), ())])
 def test_any_strides(arrange, shifts, dims):
     array = arrange(np.arange(120.0).reshape(4, 5, 6))
     found = tl.from_numpy(array.copy()) if not array.flags.writeable else tl.from_numpy(array)

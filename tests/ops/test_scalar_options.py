@@ -94,7 +94,7 @@ def test_integers_are_not_divided(input):
 INTS, BOOLS, FLOATS = tl.tensor([1, 2]), tl.tensor([True, False]), tl.tensor([1.0, 2.0])
 
 
-@pytest.mark.parametrize("a, b", [
+@each("a, b", [
     (INTS, BOOLS), (BOOLS, INTS), (FLOATS, BOOLS), (BOOLS, FLOATS), (FLOATS.half(), BOOLS),
     (BOOLS, BOOLS), (INTS, True), (True, INTS), (FLOATS, True), (True, FLOATS), (BOOLS, 1),
     (1, BOOLS), (BOOLS, 1.5), (BOOLS, True), (True, BOOLS), (INTS, BOOLS[0]), (BOOLS[0], FLOATS),
@@ -122,7 +122,7 @@ def test_negatives_of_bools_are_refused():
 BYTES, HALVES = tl.tensor([1, 2], dtype=tl.uint8), FLOATS.half()
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda: tl.add(BYTES, BYTES, alpha=300), lambda: tl.add(BYTES, 1, alpha=-300),
     lambda: tl.sub(BYTES, BYTES, alpha=256), lambda: BYTES.clone().add_(BYTES, alpha=300),
     lambda: tl.rsub(BYTES, BYTES, alpha=300), lambda: tl.add(BYTES.char(), BYTES.char(), alpha=128),

@@ -38,8 +38,8 @@ def test_ends_that_are_counted_are_those_that_are_looked_for(size, rows):
 
 
 @each("reduce", ["sum", "mean", "prod", "max", "min"])
-@pytest.mark.parametrize("shape", [(9,), (9, 1), (9, 3), (2, 9, 3)])
-@pytest.mark.parametrize("initial", [None, 0.5])
+@each("shape", [(9,), (9, 1), (9, 3), (2, 9, 3)])
+@each("initial", [None, 0.5])
 def test_with_a_graph_it_has_the_same_bits(reduce, shape, initial):
     x = tl.randn(shape, generator=tl.Generator().manual_seed(0))
     x.view(-1)[4] = tl.nan

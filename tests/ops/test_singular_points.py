@@ -98,8 +98,8 @@ def test_mantissas_and_running_sums_of_what_is_not_finite():
 F = tl.nn.functional
 
 
-@pytest.mark.parametrize("dtype", [tl.float32, tl.float64, tl.float16, tl.bfloat16], ids=str)
-@pytest.mark.parametrize("f, slope", [
+@each("dtype", [tl.float32, tl.float64, tl.float16, tl.bfloat16], ids=str)
+@each("f, slope", [
     (F.relu, 1.0), (F.relu6, 1.0), (F.hardtanh, 1.0), (F.hardswish, 1.0),
     (lambda x: F.leaky_relu(x, 0.25), 0.25), (lambda x: F.prelu(x, x.new_tensor([0.25])), 0.25),
     (lambda x: F.relu(x * 1, inplace=True), 1.0)])

@@ -231,9 +231,9 @@ def sequential(optimizer):
                                                  lr_scheduler.ExponentialLR(optimizer, 0.5)], [2])
 
 
-@pytest.mark.parametrize("make, wanted", [
+@each("make, wanted", [
     (chained, [1.0, 0.5, 0.125, 0.0625, 0.015625]), (sequential, [0.5, 0.5, 1.0, 0.5, 0.25])])
-@pytest.mark.parametrize("done", [0, 1, 2, 3])
+@each("done", [0, 1, 2, 3])
 def test_schedules_of_schedules_go_on_from_a_state(make, wanted, done):
     first = descent()
     schedule = make(first)
@@ -327,7 +327,7 @@ def point(t, loss, slope):
     return SimpleNamespace(t=t, loss=loss, slope=slope)
 
 
-@pytest.mark.parametrize("a, b, wanted", [
+@each("a, b, wanted", [
     (point(1.0, 0.0, -1.0), point(1.0, 0.0, 1.0), 3.0),         # one place: the middle
     (point(0.0, 0.0, -4.0), point(2.0, 0.0, 4.0), 2.0),         # 2 (t - 1)**2, but within bounds
     (point(0.0, 0.0, -16.0), point(4.0, 0.0, 16.0), 2.0), (

@@ -164,7 +164,7 @@ def test_any_number_of_threads_gives_the_same_bits(kind, options):
 
 # ---- updates by themselves ----------------------------------------------------------------------
 
-@pytest.mark.parametrize("states, numbers, steps, results, fused", [
+@each("states, numbers, steps, results, fused", [
     ((), (), [("add", (5, 0))], [0, 2], None), ((), (), [("add", (-1, 0))], [0, 2], None),
     ((), (), [("add", (0, 1))], [0, 9], None), ((), (), [("add", (0, 1))], [0], None),
     ((), ("lr",), [("mul", (0, 3))], [0, 3], None), ((), (), [("add", (2, 0))], [0, 2], None),

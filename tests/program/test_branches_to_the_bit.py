@@ -1,6 +1,7 @@
 """What a branch of a compiled function gives, and its gradients, beside the eager call."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 F = tl.nn.functional
@@ -39,8 +40,8 @@ def seen(function, given, records):
     return [None if x is None else x.detach().numpy().tobytes() for x in (result, *slopes)]
 
 
-@pytest.mark.parametrize("records", [False, True])
-@pytest.mark.parametrize("name", CASES)
+@each("records", [False, True])
+@each("name", CASES)
 @pytest.mark.filterwarnings("ignore:compile:RuntimeWarning")
 def test_a_branch_is_the_eager_call(name, records):
     function, *shapes = CASES[name]

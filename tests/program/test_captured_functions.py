@@ -10,6 +10,7 @@ import weakref
 
 import numpy as np
 import pytest
+from cases import each
 from beside_eager import agrees, raised, seen
 
 import tensorlib as tl
@@ -133,7 +134,7 @@ WHOLE = {
 }
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@each("name", WHOLE)
 def test_a_function_is_captured_whole(name):
     def build():
         w = leaf(0.5, -0.25, 1.5)
@@ -194,8 +195,8 @@ def with_hooks(results, x, w):
     (results[0] * results[1]).sum().backward()
 
 
-@pytest.mark.parametrize("sweep", [twice, retained, second, after_a_write, with_hooks])
-@pytest.mark.parametrize("function", [
+@each("sweep", [twice, retained, second, after_a_write, with_hooks])
+@each("function", [
     lambda x, w: (lambda a: (a, Exp.apply(a) * w))(x * w),
     lambda x, w: (lambda a: (Once.apply(a), Exp.apply(a + w)))(x.tanh() * w),
     lambda x, w: (lambda a: (a.sin(), Reversed.apply(a)))(x + w),

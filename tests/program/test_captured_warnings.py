@@ -3,6 +3,7 @@
 import warnings
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -103,7 +104,7 @@ def of_who_calls_its_parts(x):
     return y * 2
 
 
-@pytest.mark.parametrize("f", [
+@each("f", [
     to_real, mask_of_bytes, write_at_bytes, where_bytes, list_as_tuple, number_between,
     number_of_a_graph, by_hand, of_the_caller, dim_is_not_given, dim_is_not_given_in_a_part,
     sizes_differ, old_words, recurrent, scheduled, of_who_calls_it, of_who_calls_its_parts])

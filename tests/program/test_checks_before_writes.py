@@ -1,6 +1,7 @@
 """Compiled functions that write, and may refuse values: asked first, nothing needs to be copied."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -75,7 +76,7 @@ def seen(function, token, place):
     return found, cache.tolist(), token.tolist(), place.tolist()
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@each("function", FUNCTIONS)
 def test_values_that_are_refused_leave_what_the_eager_call_leaves(function):
     compiled = tl.compile(function)
     for token, place in GIVEN * 2:

@@ -81,8 +81,8 @@ READS = {
 
 @each("kind", [
     WithField, Asking, AskingLast, OfAnotherClass, OfRefusing, WithSlots])
-@pytest.mark.parametrize("name", READS)
-@pytest.mark.parametrize("given", [True, False])
+@each("name", READS)
+@each("given", [True, False])
 @pytest.mark.filterwarnings("ignore:compile")
 def test_code_of_the_user_runs_as_often(kind, name, given):
     read, held = READS[name], kind()

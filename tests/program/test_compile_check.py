@@ -1,6 +1,7 @@
 """`compile(check=)`, `explain` and the log of captures: a user can ask what is replayed and why."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -85,7 +86,7 @@ def test_a_checked_step_in_parts_is_done_once():
         assert trained(True) == trained(False)
 
 
-@pytest.mark.parametrize("function", [
+@each("function", [
     lambda x: (x * 2, x.shape[0] / 4), lambda x: (x * 2, float("nan")),
     lambda x: (x * 2, 1j * x.shape[0]), lambda x: (x * 2, 10 ** x.shape[0] * 1000),
     lambda x: (x * 2, type(x).__name__), lambda x: (x * 2, [x.shape[0] * 0.5, {"a": 1.5}]),

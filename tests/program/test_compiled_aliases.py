@@ -296,7 +296,7 @@ def test_the_first_state_of_a_cell_is_made_in_each_run():
     agrees(build)
 
 
-@pytest.mark.parametrize("view", [
+@each("view", [
     lambda x: x[1:], lambda x: x.t(), lambda x: x.chunk(2), lambda x: x.detach()[0],
     lambda x: (x, x * 2, x.view(-1), x.unsqueeze(0).squeeze(0)), lambda x: (x * 2)[0] + x[0],
     lambda x: (x * 2)[1:], lambda x: (x.exp()).split(2), lambda x: x.cumsum(0).t()[1],
@@ -341,9 +341,9 @@ def gives_a_view(x, w, v):
     return v[:1], x + 1
 
 
-@pytest.mark.parametrize("f", [reads_both, writes_one, gives_a_view])
-@pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("shared", [True, False])
+@each("f", [reads_both, writes_one, gives_a_view])
+@each("part", PARTS)
+@each("shared", [True, False])
 @pytest.mark.filterwarnings("ignore:compile")
 def test_tensors_from_outside_share_memory_in_another_way(f, part, shared):
     def history(wrap):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from cases import each
 from beside_eager import agrees
 
 import tensorlib as tl
@@ -51,11 +52,11 @@ def test_keys_and_members_that_are_equal_and_not_the_same():
     assert agree(lambda x, s: x * sum(s), *[(x, frozenset([k])) for k in (1, 1.0, True)])
 
 
-@pytest.mark.parametrize("values", [
+@each("values", [
     (set([0, 8]), set([8, 0])), (frozenset([0, 8]), frozenset([8, 0])), ({0.0}, {-0.0}),
     (frozenset([0.0]), frozenset([-0.0])), (range(0, 3, 2), range(0, 4, 2)), (range(0), range(5, 5))
 ])
-@pytest.mark.parametrize("given", [True, False])
+@each("given", [True, False])
 def test_sets_and_ranges_that_are_equal_and_not_the_same(values, given):
     held = {}
 
@@ -318,11 +319,11 @@ class Counted:
     n: int = 0
 
 
-@pytest.mark.parametrize("make", [
+@each("make", [
     lambda: types.SimpleNamespace(n=0), Counted, lambda: argparse.Namespace(n=0), lambda: {1, 2},
     lambda: bytearray(b"a"), lambda: collections.deque([1]), lambda: [1], lambda: {"n": 0}],
     ids=["SimpleNamespace", "dataclass", "Namespace", "set", "bytearray", "deque", "list", "dict"])
-@pytest.mark.parametrize("place", ["result", "container", "variable"])
+@each("place", ["result", "container", "variable"])
 @pytest.mark.filterwarnings("ignore:compile")
 def test_an_argument_that_is_returned_is_that_of_the_call(make, place):
     """Not one with the same contents, of the call that was captured."""

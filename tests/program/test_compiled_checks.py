@@ -193,7 +193,7 @@ SIZED = {
 }
 
 
-@pytest.mark.parametrize("name", SIZED)
+@each("name", SIZED)
 def test_a_size_that_follows_from_elements_ends_the_capture(name):
     function = SIZED[name]
     told = agrees(lambda: (lambda x: x * function(x), [tl.arange(4.0) + i for i in range(3)]))

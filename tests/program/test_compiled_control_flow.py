@@ -1,7 +1,6 @@
 """Branches and loops in compiled functions: what they give has memory of its own, and gradients do
 not depend on what was differentiated before."""
 
-import pytest
 from beside_eager import agrees
 from cases import each
 
@@ -45,7 +44,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("name", FORMS)
+@each("name", FORMS)
 def test_control_flow_never_gives_what_it_was_given(name):
     agrees(lambda: (FORMS[name], vectors()))
 

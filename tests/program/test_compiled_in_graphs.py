@@ -22,8 +22,8 @@ def several(x, v, w):
     return x * v, x.log() * w, (x + v) * w, x.detach() + 1
 
 
-@pytest.mark.parametrize("create_graph", [False, True])
-@pytest.mark.parametrize("used", [(0,), (1,), (0, 2), (0, 1, 2)])
+@each("create_graph", [False, True])
+@each("used", [(0,), (1,), (0, 2), (0, 1, 2)])
 def test_what_is_not_used_gives_no_gradient(used, create_graph):
     compiled = tl.compile(several)
     for _ in range(3):
@@ -107,9 +107,9 @@ def test_a_view_of_a_leaf_cannot_be_written_in_a_graph(view):
         assert plain.sum() > 9
 
 
-@pytest.mark.parametrize("view", [
+@each("view", [
     lambda y: y.view(-1), lambda y: y.t(), lambda y: y.unsqueeze(0), lambda y: y[0]])
-@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16, tl.float32])
+@each("dtype", [tl.float16, tl.bfloat16, tl.float32])
 def test_a_result_and_a_view_of_it_have_gradients(view, dtype):
     def build():
         def f(x):
@@ -141,9 +141,9 @@ def test_variables_of_a_program_are_no_examples_and_are_given_to_the_function_it
         tl.program.trace(lambda a: a + 1, x)
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
-@pytest.mark.parametrize("retain", [False, True])
-@pytest.mark.parametrize("written", [None, "x", "w"])
+@each("order", list(itertools.permutations(range(3))), ids=str)
+@each("retain", [False, True])
+@each("written", [None, "x", "w"])
 def test_results_are_differentiated_one_after_the_other(order, retain, written):
     """Those that have nothing in common, without `retain_graph`; others raise."""
     def seen(wrap):
@@ -251,8 +251,8 @@ def with_a_graph(results, w, v):
             if x.requires_grad]
 
 
-@pytest.mark.parametrize("use", [everything, the_last, of_one_leaf, with_a_graph])
-@pytest.mark.parametrize("make", [
+@each("use", [everything, the_last, of_one_leaf, with_a_graph])
+@each("make", [
     swept, swept_and_retained, swept_beside, swept_through_a_part, not_swept])
 def test_a_graph_that_the_function_swept_is_not_swept_again(make, use):
     """What a sweep inside of the function released is not there for one outside; the error names
@@ -379,7 +379,7 @@ def test_a_second_sweep_names_the_node_of_the_call_that_let_go_of_its_values():
 PLACES = tl.tensor([2, 0])
 
 
-@pytest.mark.parametrize("f", [
+@each("f", [
     lambda x: x[PLACES], lambda x: x.sort()[0], lambda x: x.gather(0, PLACES + 0),
     lambda x: x.topk(2)[0], lambda x: x.take(PLACES), lambda x: (x + 1)[PLACES].sum() + x,
     lambda x: nn.functional.embedding(PLACES + 0, x.view(3, 1)), lambda x: x.sin()[PLACES],
@@ -426,11 +426,11 @@ def test_hooks_of_results_see_what_comes_by_in_whatever_order_they_are_put(f, ac
 
 # ---- sweeps with a graph after others ------------------------------------------------------------
 
-@pytest.mark.parametrize("f", [
+@each("f", [
     lambda v, w: (w.flip(0) * 3, v.relu()), lambda v, w: (w.softmax(0), w[PLACES] * v[:2]),
     lambda v, w: (w.sin(), v * w)])
-@pytest.mark.parametrize("same", [False, True])
-@pytest.mark.parametrize("retain", [False, True])
+@each("same", [False, True])
+@each("retain", [False, True])
 def test_a_sweep_with_a_graph_after_one_through_a_part(f, same, retain):
     def seen(f):
         w = tl.tensor([0.5, -1.0, 2.0], requires_grad=True)
@@ -451,8 +451,8 @@ def test_a_sweep_with_a_graph_after_one_through_a_part(f, same, retain):
 # ---- sweeps for some inputs ----------------------------------------------------------------------
 
 @each("asked", [(0,), (1,), (2,), (0, 1), (3,), (4,), (2, 3)])
-@pytest.mark.parametrize("used", [(0,), (0, 1), (1, 2), (0, 1, 2)])
-@pytest.mark.parametrize("times", [1, 2])
+@each("used", [(0,), (0, 1), (1, 2), (0, 1, 2)])
+@each("times", [1, 2])
 def test_nothing_runs_that_does_not_lead_to_what_is_asked_for(asked, used, times):
     """Nor behind results of the call: hooks there are not called, and values are not released."""
     def seen(f):

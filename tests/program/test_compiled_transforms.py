@@ -57,8 +57,8 @@ BATCHES = {
 }
 
 
-@pytest.mark.parametrize("name", PRODUCTS)
-@pytest.mark.parametrize("transform", BATCHES)
+@each("name", PRODUCTS)
+@each("transform", BATCHES)
 def test_gradients_of_products_for_a_batch_are_of_the_matrices_of_each_call(transform, name):
     agrees(BATCHES[transform](PRODUCTS[name]),
            *[(tl.eye(2) + value, tl.ones(2, 2) * value) for value in VALUES],
@@ -103,8 +103,8 @@ TANGENTS = {
 }
 
 
-@pytest.mark.parametrize("name", FLOWS)
-@pytest.mark.parametrize("transform", TANGENTS)
+@each("name", FLOWS)
+@each("transform", TANGENTS)
 def test_derivatives_along_control_flow_are_those_of_the_branch_of_each_call(transform, name):
     function = TANGENTS[transform](FLOWS[name])
     for values in ((1.0, -1.0, 2.0), (-1.0, 1.0, -2.0)):
@@ -149,7 +149,7 @@ OF_EXAMPLES = {                       # of a position and three numbers, differe
 }
 
 
-@pytest.mark.parametrize("name", OF_EXAMPLES)
+@each("name", OF_EXAMPLES)
 def test_operations_on_what_is_shared_by_a_batch_take_examples(name):
     calls = [(tl.tensor(i), tl.tensor([[0.1, 0.5, -0.3], [1.0, -2.0, 0.7]]) * value)
              for i, value in zip(([1, 2], [0, 3], [3, 3]), VALUES)]
@@ -177,8 +177,8 @@ DRAWS = {
 
 
 @pytest.mark.filterwarnings("ignore:compile:RuntimeWarning")
-@pytest.mark.parametrize("randomness", ["different", "same", "error"])
-@pytest.mark.parametrize("name", DRAWS)
+@each("randomness", ["different", "same", "error"])
+@each("name", DRAWS)
 def test_examples_of_a_batch_draw_as_in_an_eager_call(name, randomness):
     def result(f, x):
         tl.manual_seed(int(x.abs().sum() * 10))          # each call draws other numbers
@@ -227,7 +227,7 @@ FORWARD = {
 }
 
 
-@pytest.mark.parametrize("name", MOVED)
+@each("name", MOVED)
 @each("transform", FORWARD)
 def test_tangents_of_what_is_picked_are_those_of_each_call(transform, name):
     function = FORWARD[transform](MOVED[name])
@@ -288,8 +288,8 @@ PUSHED = {
 }
 
 
-@pytest.mark.parametrize("name", PUSHED)
-@pytest.mark.parametrize("requires_grad", [False, True])
+@each("name", PUSHED)
+@each("requires_grad", [False, True])
 def test_tangents_are_replayed(name, requires_grad):
     def function(x):
         return func.jvp(PUSHED[name], (x,), (x.detach().cos(),))[1]

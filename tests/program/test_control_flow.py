@@ -1,6 +1,7 @@
 """Branches and loops: eager, traced and by hand; values, and gradients to second order."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import program
@@ -92,7 +93,7 @@ PROGRAMS = [branch, other_branch, loop, no_step, scanned, branch_in_loop, loop_i
             loop_in_branch, scan_in_scan, overwritten, switched, tree, first_of]
 
 
-@pytest.mark.parametrize("function", PROGRAMS)
+@each("function", PROGRAMS)
 def test_captured_control_flow_is_as_eager(function):
     x, y = values()
     made = program.trace(function, x, y)
@@ -119,7 +120,7 @@ def check(made, feed, found, expected):
         assert tl.allclose(value, x.detach(), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("function", PROGRAMS)
+@each("function", PROGRAMS)
 def test_the_same_program_takes_the_other_way_too(function):
     x, y = values()
     made = program.trace(function, x, y)

@@ -4,7 +4,7 @@ import gc
 from collections import OrderedDict
 from types import ModuleType, SimpleNamespace
 
-import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.program.guards.guarded import DictGuard
@@ -33,8 +33,8 @@ WRITES = {
 }
 
 
-@pytest.mark.parametrize("kind", [dict, OrderedDict])
-@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+@each("kind", [dict, OrderedDict])
+@each("write", WRITES.values(), ids=WRITES)
 def test_every_way_to_write_is_seen(write, kind):
     d = kind(a=1, b=2)
     guard = guard_of(d)
@@ -57,8 +57,8 @@ class Slotless:
         self.a, self.b = 1, 2
 
 
-@pytest.mark.parametrize("make", [Slotless, lambda: SimpleNamespace(a=1, b=2)])
-@pytest.mark.parametrize("write", [
+@each("make", [Slotless, lambda: SimpleNamespace(a=1, b=2)])
+@each("write", [
     lambda x: setattr(x, "a", 3), lambda x: delattr(x, "b"), lambda x: setattr(x, "c", 3),
     lambda x: vars(x).update(a=4), lambda x: x.__init__(**dict(b=9)) if not isinstance(x, Slotless)
     else x.__setattr__("b", 9)])

@@ -1,6 +1,7 @@
 """Gradients of a program that was traced where nothing required one, and what they refuse."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import program
@@ -93,7 +94,7 @@ class Steps:
         pass
 
 
-@pytest.mark.parametrize("call, message", [
+@each("call, message", [
     (lambda p: program.append_backward(p.outputs, 3), "parameter_list must be a sequence, got int"),
     (lambda p: program.append_backward(p.outputs, no_grad_set=3), "no_grad_set must be a sequence"),
     (lambda p: program.append_backward(p.outputs, callbacks=print), "callbacks must be a sequence"),

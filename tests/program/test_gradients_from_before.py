@@ -112,7 +112,7 @@ BETWEEN = {
 
 @pytest.mark.filterwarnings("ignore:compile:RuntimeWarning")
 @each("build", FUNCTIONS)
-@pytest.mark.parametrize("between", BETWEEN)
+@each("between", BETWEEN)
 def test_what_is_added_and_read_is_that_of_eager_calls(build, between):
     is_whole = between not in NOT_IN_PLACE and (build is not returned or "none" not in between)
     found = []
@@ -158,7 +158,7 @@ def test_gradients_that_each_step_makes_anew_are_of_one_kind(micro):
 
 
 @pytest.mark.filterwarnings("ignore:compile:RuntimeWarning")
-@pytest.mark.parametrize("change", [
+@each("change", [
     lambda a, b: setattr(a, "grad", b.grad),                          # one of two leaves
     lambda a, b: setattr(a, "grad", b.grad.detach()),
     lambda a, b: setattr(a, "grad", a.data),
@@ -167,7 +167,7 @@ def test_gradients_that_each_step_makes_anew_are_of_one_kind(micro):
     lambda a, b: a.register_hook(lambda g: g * 2),
     lambda a, b: a.requires_grad_(False),
 ])
-@pytest.mark.parametrize("captured_before", [False, True])
+@each("captured_before", [False, True])
 def test_what_can_not_be_given_to_replays_runs_as_it_is(change, captured_before):
     found = []
     for wrap in (lambda f: f, tl.compile):

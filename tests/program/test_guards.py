@@ -74,7 +74,7 @@ BY_NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("name", BY_NUMBERS)
+@each("name", BY_NUMBERS)
 def test_numbers_of_tensors_are_those_of_each_call(name):
     f, x = BY_NUMBERS[name], tl.arange(4.0)
     around = tl.tensor(0)
@@ -191,7 +191,7 @@ def test_an_optimiser_whose_steps_get_gradients():
         step(tl.ones(2))
 
 
-@pytest.mark.parametrize("f", [
+@each("f", [
     lambda x, w: x * len(w), lambda x, w: x * tl.numel(w), lambda x, w: x * tl.Tensor.dim(w),
     lambda x, w: tl.zeros_like(w), lambda x, w: tl.empty_like(w).shape,
     lambda x, w: x.expand_as(w), lambda x, w: x.type_as(w), lambda x, w: x.to(w),

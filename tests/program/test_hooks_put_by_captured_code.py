@@ -4,6 +4,7 @@ import warnings
 from functools import partial
 
 import pytest
+from cases import each
 from beside_eager import raised, seen
 
 import tensorlib as tl
@@ -82,8 +83,8 @@ def history(wrap, function, sweep):
     return found
 
 
-@pytest.mark.parametrize("put", WHOLE)
-@pytest.mark.parametrize("function", [one, one_that_is_returned, several])
+@each("put", WHOLE)
+@each("function", [one, one_that_is_returned, several])
 def test_a_function_that_puts_a_hook_is_captured_whole(function, put):
     def called(x, w):
         return function(x, w, WHOLE[put])

@@ -5,6 +5,7 @@ import random
 import re
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn, program
@@ -122,7 +123,7 @@ def test_spoilt_files_are_refused_or_are_programs(seed, tmp_path):
 HEAD = "program(x) -> y:\n    input x: float32[2]\n\n    y: "
 
 
-@pytest.mark.parametrize("line, message", [
+@each("line, message", [
     ("float32[4000000000] = zeros(size=(4000000000, 2))", "gives y"),
     ("float32[2] = eye(n=100000)", "gives y as"),
     ("float32[2] = arange(start=0, end=4000000000)", "gives y as"),

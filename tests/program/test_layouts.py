@@ -29,8 +29,8 @@ def behind_a_scan(x, source):
     return y
 
 
-@pytest.mark.parametrize("f", [plain, behind_a_branch, behind_a_scan])
-@pytest.mark.parametrize("turn", [lambda x: x, tl.t, lambda x: x[:1].expand(3, 3)])
+@each("f", [plain, behind_a_branch, behind_a_scan])
+@each("turn", [lambda x: x, tl.t, lambda x: x[:1].expand(3, 3)])
 def test_the_target_keeps_its_strides(f, turn):
     compiled = tl.compile(f)
     for _ in range(3):
@@ -62,8 +62,8 @@ LAYOUTS = {
 
 
 @each("view", VIEWS.values(), ids=VIEWS)
-@pytest.mark.parametrize("first", LAYOUTS.values(), ids=LAYOUTS)
-@pytest.mark.parametrize("second", LAYOUTS.values(), ids=LAYOUTS)
+@each("first", LAYOUTS.values(), ids=LAYOUTS)
+@each("second", LAYOUTS.values(), ids=LAYOUTS)
 def test_a_write_into_what_a_branch_gave_is_seen_by_its_views(view, first, second):
     def f(taken, a, b):
         y = tl.cond(taken, lambda: a, lambda: b)
@@ -105,8 +105,8 @@ BRANCHES = {
 }
 
 
-@pytest.mark.parametrize("made", BRANCHES.values(), ids=BRANCHES)
-@pytest.mark.parametrize("use", [looks, views_the_memory, reshapes_and_writes])
+@each("made", BRANCHES.values(), ids=BRANCHES)
+@each("use", [looks, views_the_memory, reshapes_and_writes])
 def test_what_control_flow_gives_lies_row_by_row(made, use):
     compiled = tl.compile(f := lambda taken, a, b: use(made(taken, a, b)))
     for taken in (True, False, True, False):
@@ -153,8 +153,8 @@ VIEWED = [lambda w: w.t().sin(), lambda w: w.t() * 2, lambda w: w.mT,
           lambda w: w.expand(2, *w.shape)]
 
 
-@pytest.mark.parametrize("f", VIEWED)
-@pytest.mark.parametrize("shape", [(1, 3), (3, 1), (0, 3), (3, 0), (2, 3)], ids=str)
+@each("f", VIEWED)
+@each("shape", [(1, 3), (3, 1), (0, 3), (3, 0), (2, 3)], ids=str)
 def test_strides_of_gradients_are_those_of_an_eager_sweep(f, shape):
     def step(w):
         w.grad = None

@@ -3,6 +3,7 @@
 import gc
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import program
@@ -106,7 +107,7 @@ def test_each_value_has_its_own_memory_where_the_pass_is_off(no_reuse):
     assert tl.equal(machine(given)[0], f(x))
 
 
-@pytest.mark.parametrize("f", [
+@each("f", [
     lambda a: (a.sin() + a.sin().t()).exp(),              # read in two layouts
     lambda a: (a.sin()[:, :32] * a.cos()[:, 32:]).exp(),       # parts of a value
     lambda a: (a.sin(), a.sin().tanh(), (a @ a).relu()),

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.ops import registry
@@ -75,8 +76,8 @@ def test_strides_of_one_element_say_nothing(op):
                 assert tl.allclose(x, y, rtol=1e-5, atol=1e-6, equal_nan=True)
 
 
-@pytest.mark.parametrize("shape", [(1, 512, 4), (3, 1, 4), (1, 1, 4), (1, 0, 4)], ids=str)
-@pytest.mark.parametrize("other", [(4, 4), (4,), (4, 1)], ids=str)
+@each("shape", [(1, 512, 4), (3, 1, 4), (1, 1, 4), (1, 0, 4)], ids=str)
+@each("other", [(4, 4), (4,), (4, 1)], ids=str)
 def test_rows_of_one_element_by_a_matrix(shape, other):
     w = tl.randn(*other)
     compiled = tl.compile(lambda x: x.transpose(0, 1) @ w)

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 import tensorlib.nn.functional as F
@@ -125,7 +126,7 @@ def test_images_of_open_sizes():
             dynamic_shapes={"x": {0: "batch", 2: "height", 3: "width"}})
 
 
-@pytest.mark.parametrize("layer, x", [
+@each("layer, x", [
     (nn.Conv1d(3, 4, 3, stride=2, dilation=2), tl.randn(2, 3, 12)),
     (nn.Conv3d(1, 2, 2, padding=1), tl.randn(2, 1, 3, 4, 5)),
     (nn.BatchNorm1d(3), tl.randn(4, 3)), (nn.InstanceNorm2d(3, affine=True), tl.randn(2, 3, 4, 4)),
@@ -376,7 +377,7 @@ def test_an_operation_without_counterpart_is_named_with_its_line(function, messa
         export(function, (tl.eye(2),))
 
 
-@pytest.mark.parametrize("options, error, message", [
+@each("options, error, message", [
     ({"opset_version": 11}, ValueError, "18 to 23, got 11"),
     ({"opset_version": "18"}, ValueError, "18 to 23"),
     ({"export_params": False}, ValueError, "export_params"),

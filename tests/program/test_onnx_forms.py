@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 import tensorlib.nn.functional as F
@@ -21,7 +22,7 @@ ROWS, COLUMNS = tl.tensor([1, 0, 1]), tl.tensor([2, 2, 0])         # positions t
 IN_A_COLUMN = tl.tensor([[1], [0]])                                 # and that broadcast to them
 
 
-@pytest.mark.parametrize("pick", [
+@each("pick", [
     lambda x, i, j, k: x[i, j], lambda x, i, j, k: x[:, i, j], lambda x, i, j, k: x[:, :, i, j],
     lambda x, i, j, k: x[i, :, j], lambda x, i, j, k: x[:, i, :, j], lambda x, i, j, k: x[k, j],
     lambda x, i, j, k: x[:, j, k], lambda x, i, j, k: x[1, :, i, j],
@@ -41,7 +42,7 @@ BOOLS, OTHERS = tl.tensor([True, True, False, False]), tl.tensor([True, False, T
 INTEGERS, DIVISORS = tl.tensor([7, -7, 7, -7, 6]), tl.tensor([3, 3, -3, -3, 2])
 
 
-@pytest.mark.parametrize("call, args", [
+@each("call, args", [
     (lambda a, b: (a + b, a * b, tl.maximum(a, b), tl.minimum(a, b)), (BOOLS, OTHERS)),
     (lambda a, b: (a < b, a <= b, a > b, a >= b, a == b, a != b), (BOOLS, OTHERS)),
     (lambda a, b: (tl.stack([a, b]).amax(1), tl.stack([a, b]).amin(0)), (BOOLS, OTHERS)),

@@ -1,6 +1,7 @@
 """Elements, dtypes and sizes that ONNX's operations treat in another way, or do not take."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -18,14 +19,14 @@ BYTES = tl.tensor([0, 1, 2, 250, 255], dtype=tl.uint8)
 BOOLS = tl.tensor([True, False, True])
 
 
-@pytest.mark.parametrize("dtype", [tl.float32, tl.float64])
-@pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod", "fmax", "fmin", "xlogy"])
+@each("dtype", [tl.float32, tl.float64])
+@each("name", ["floor_divide", "remainder", "fmod", "fmax", "fmin", "xlogy"])
 def test_pairs_of_floats(name, dtype):
     compare(getattr(tl, name), (FLOATS.to(dtype), DIVISORS.to(dtype)))
 
 
-@pytest.mark.parametrize("dtype", [tl.int8, tl.int32, tl.int64])
-@pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod", "fmax", "fmin"])
+@each("dtype", [tl.int8, tl.int32, tl.int64])
+@each("name", ["floor_divide", "remainder", "fmod", "fmax", "fmin"])
 def test_pairs_of_integers(name, dtype):
     compare(getattr(tl, name), (INTS.to(dtype), OTHERS.to(dtype)))
 
@@ -38,7 +39,7 @@ def test_floats(name):
 OF_BOOLS = ["sign", "isnan", "isinf", "isfinite", "any", "all", "argsort"]
 
 
-@pytest.mark.parametrize("name, x", [
+@each("name, x", [
     (name, x) for x in (INTS, INTS.int(), INTS.to(tl.int8), BYTES, BOOLS)
     for name in [*OF_BOOLS, *["neg", "trunc", "relu", "square"] * (x is not BOOLS)]])
 def test_whole_numbers(name, x):

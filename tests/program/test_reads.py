@@ -92,7 +92,7 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.parametrize("name", UNKNOWN)
+@each("name", UNKNOWN)
 def test_what_nobody_knows_runs_eagerly_and_says_so_once(name):
     compiled = tl.compile(UNKNOWN[name])
     with pytest.warns(RuntimeWarning, match=r"runs eagerly: .*test_reads.py:\d+") as caught:

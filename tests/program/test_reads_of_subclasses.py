@@ -9,6 +9,7 @@ import random
 import types
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -29,9 +30,9 @@ USES = {
 }
 
 
-@pytest.mark.parametrize("base", CONTAINERS, ids=lambda base: base.__name__)
-@pytest.mark.parametrize("derived", [False, True], ids=["itself", "subclass"])
-@pytest.mark.parametrize("filled", [False, True], ids=["empty", "filled"])
+@each("base", CONTAINERS, ids=lambda base: base.__name__)
+@each("derived", [False, True], ids=["itself", "subclass"])
+@each("filled", [False, True], ids=["empty", "filled"])
 @pytest.mark.filterwarnings("ignore:compile")
 def test_contents_that_change_are_noticed(base, derived, filled):
     kind = type("Own", (base,), {}) if derived else base
@@ -76,7 +77,7 @@ class Failure(ValueError):
     pass
 
 
-@pytest.mark.parametrize("make, use, change", [
+@each("make, use, change", [
     (lambda: OwnArray("i", [1]), len, lambda x: x.append(2)),
     (lambda: OwnArray("i", [1]), sum, lambda x: x.append(2)),
     (lambda: Steps(1), next, lambda x: None),

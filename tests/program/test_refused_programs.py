@@ -4,6 +4,7 @@ import functools
 import json
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import program
@@ -36,7 +37,7 @@ def test_a_text_with_branches():
     assert given(tl.tensor([3.0, 4.0])).tolist() == [15, 24]
 
 
-@pytest.mark.parametrize("old, new, words", [
+@each("old, new, words", [
     ("false_block 2", "false_block 3", "the numbers of blocks have gaps"),
     ("false_block 2", "false_block 1", "line 10: there are two blocks 1"),
     ("            m: ", "    " * 51 + "m: ", "line 8: is nested too deep"),
@@ -140,7 +141,7 @@ def other_input(p):
     p.blocks[1].ops[0].inputs["third"] = p.variable("x")
 
 
-@pytest.mark.parametrize("change, words", [
+@each("change, words", [
     (other_name, "verify: z is not in the block that it says it is in, or shares its name"),
     (other_home, "verify: x is not in the block that it says it is in"),
     (undefined_output, "verify: the output m is not defined"),

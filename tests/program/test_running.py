@@ -3,6 +3,7 @@
 import gc
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import program
@@ -168,7 +169,7 @@ def edited(change):
 W = tl.ones(3, requires_grad=True)
 
 
-@pytest.mark.parametrize("change, message", [
+@each("change, message", [
     (lambda p: setattr(p.block.ops[0], "type", "nope"), "no operation 'nope'"),
     (lambda p: p.block.ops[3].attributes.update(shape=(3, 2)), "not as float32.6."),
     (lambda p: p.block.ops[3].attributes.update(nope=2), "has no attribute 'nope'"),

@@ -4,6 +4,7 @@ import random
 import struct
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import program
@@ -95,7 +96,7 @@ def test_a_text_by_hand():
     assert p.block.ops[0].line == "here.py:7"
 
 
-@pytest.mark.parametrize("old, new, message", [
+@each("old, new, message", [
     ("mul(x, w)", "mull(x, w)", "no operation.*mull.*here.py:7"),
     ("mul(x, w)", "mul(y, w)", "y is not defined"),
     ("mul(x, w)", "mul(x)", "mul.*here.py:7"),
@@ -137,7 +138,7 @@ def test_the_verifier_names_operation_variable_and_line():
         p(tl.ones(3))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each("seed", range(12))
 def test_texts_with_faults_never_crash(seed):
     """Nothing but a ProgramError, or a program that the verifier passes or refuses."""
     rng = random.Random(seed)

@@ -1,6 +1,7 @@
 """Programs of functions that differentiate: their gradients are those of the functions."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import program
@@ -26,7 +27,7 @@ TRANSFORMS = {
 }
 
 
-@pytest.mark.parametrize("name", TRANSFORMS)
+@each("name", TRANSFORMS)
 def test_gradients_of_a_traced_transform_are_those_of_the_function(name):
     function, n = TRANSFORMS[name]
     examples = [tl.tensor([1.0, 2.0]).double(), tl.tensor([0.3, -0.7]).double()][:n]

@@ -50,7 +50,7 @@ def after_a_write(function, written):
 
 
 @pytest.mark.filterwarnings("ignore:compile:RuntimeWarning")
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_the_gradient_or_the_error_is_that_of_the_eager_call(name):
     function = CASES[name]
     for written in ("x", "w", "y"):
@@ -180,7 +180,7 @@ def in_parts(function, order, changed, retains):
     return found
 
 
-@pytest.mark.parametrize("name", PARTS)
+@each("name", PARTS)
 def test_each_sweep_needs_and_releases_what_an_eager_one_does(name):
     function = PARTS[name]
     compiled = tl.compile(function)

@@ -1,6 +1,7 @@
 """Variables where tensors go: what they say of themselves, writes, functions, gradients."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import program
@@ -101,7 +102,7 @@ INDEX = tl.tensor([[0, 1], [1, 0]])
 SOURCE = tl.tensor([[10.0, 20.0, 30.0], [40.0, 50.0, 60.0], [70.0, 80.0, 90.0]])
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda x, i, s: x.scatter(0, i, s), lambda x, i, s: x.scatter(1, i, s),
     lambda x, i, s: x.scatter(-1, i, 7.0), lambda x, i, s: x.scatter_add(1, i, s),
     lambda x, i, s: tl.scatter(x, 0, i, -1.0), lambda x, i, s: x.index_copy(1, i[0], s[:2, :2]),
@@ -269,7 +270,7 @@ def test_a_size_that_few_rows_change_is_open(function, shape):
     assert tl.allclose(p.run({"x": X[:, :1].expand(2, 4)}, y), function(X[:, :1].expand(2, 4)))
 
 
-@pytest.mark.parametrize("name", [
+@each("name", [
     "a b", "1a", "a#", "None", "float32", "slice", "_", "x'", "-", "\n"])
 def test_a_name_is_refused_that_no_text_could_have(name):
     with Program():

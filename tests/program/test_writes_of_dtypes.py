@@ -15,7 +15,7 @@ WRITES = [
 
 
 @each("dtype", [tl.float16, tl.bfloat16, tl.float32, tl.int32])
-@pytest.mark.parametrize("write", WRITES)
+@each("write", WRITES)
 def test_the_target_keeps_its_dtype(write, dtype):
     def f(x):
         return write(x + 1)

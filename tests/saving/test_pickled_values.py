@@ -77,7 +77,7 @@ def text(value):
 DTYPE = b"cnumpy\ndtype\n" + text("f4") + b"\x89\x88\x87R"
 
 
-@pytest.mark.parametrize("program, value", [
+@each("program, value", [
     (b"K\x01K\x020.", 1), (b"K\x01(0.", 1), (b"K\x01(K\x02K\x031.", 1),
     (b"K\x012\x86.", (1, 1)),
     (b"(K\x01K\x02K\x03K\x04d.", {1: 2, 3: 4}), (b"(K\x01K\x02l.", [1, 2]),
@@ -90,7 +90,7 @@ def test_what_instructions_do(program, value):
     assert same(load(program), value)
 
 
-@pytest.mark.parametrize("program, words", [
+@each("program, words", [
     (b"K\x01K\x020", "damaged"), (b"0.", "takes more from its stack"),
     (b"K\x011.", "no mark where it needs one"), (b"(K\x01d.", "a key without a value"),
     (b"ccollections\nOrderedDict\n.", "has collections.OrderedDict as a value"),
@@ -306,7 +306,7 @@ def test_a_file_before_zip_files():
     assert tl.load(legacy(program, machine={}))[0].tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("options, words", [
+@each("options, words", [
     ({"magic": MAGIC + 1}, "torch.save did not write"), ({"protocol": 1002}, "did not write"),
     ({"machine": [True]}, "torch.save did not write"),
     ({"machine": {"little_endian": False}}, "big-endian machine, in the format before zip files"),

@@ -9,6 +9,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from cases import each
 from damage import safetensors, torch_file, zipped
 
 import tensorlib as tl
@@ -119,7 +120,7 @@ def test_a_program_file_with_many_sizes_is_refused(tmp_path):
 
 # ---- modules inside themselves -------------------------------------------------------------------
 
-@pytest.mark.parametrize("walk", [
+@each("walk", [
     lambda m: m.load_state_dict({}), lambda m: m.state_dict(), lambda m: m.train(), repr,
     lambda m: m.double(), lambda m: m.apply(lambda part: None),
     lambda m: list(m.named_modules(remove_duplicate=False)),

@@ -67,7 +67,7 @@ def test_each_function_that_needs_a_gpu_has_its_name():
     assert accelerator.set_device_idx is accelerator.set_device_index
 
 
-@pytest.mark.parametrize("given, index", [
+@each("given, index", [
     (None, -1), (-1, -1), (3, 3), (0, 0), ("cuda", 0), ("cuda:2", 2), (tl.device("cuda:1"), 1),
     (tl.device("cuda"), 0)])
 def test_the_gpu_that_is_chosen(given, index):

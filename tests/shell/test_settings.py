@@ -45,7 +45,7 @@ def test_the_debug_mode_is_the_same_by_name_and_number(level, name, restored):
         assert deterministic() == LEVELS[level]
 
 
-@pytest.mark.parametrize("call, error, words", [
+@each("call, error, words", [
     (lambda: tl.use_deterministic_algorithms(1), TypeError, "mode must be a bool, got 1"),
     (lambda: tl.use_deterministic_algorithms(True, warn_only="a"), TypeError, "warn_only must"),
     (lambda: tl.set_deterministic_debug_mode("no"), RuntimeError, "expected one of default.*'no'"),
@@ -149,7 +149,7 @@ def test_names_of_devices(given, kind, index):
     assert device not in {tl.device(kind, 7), tl.device("hip", index)}
 
 
-@pytest.mark.parametrize("given, error, words", [
+@each("given, error, words", [
     ((None,), TypeError, "expected a name as 'cpu', got None"),
     ((True,), TypeError, "expected a name as 'cpu', got True"),
     ((tl.device("cpu"), 1), TypeError, "expected a name as 'cpu'"),

@@ -48,7 +48,7 @@ def test_options():
     assert windows.kaiser(4, beta=0.0).tolist() == [1, 1, 1, 1]
 
 
-@pytest.mark.parametrize("call, error, text", [
+@each("call, error, text", [
     (lambda: windows.hann(-1), ValueError, "non-negative window length, got M=-1"),
     (lambda: windows.hann(3, dtype=tl.int64), ValueError, "float32 or float64"),
     (lambda: windows.hann(3, layout=tl.sparse_coo), ValueError, "strided"),
