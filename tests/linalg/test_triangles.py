@@ -44,9 +44,9 @@ def test_systems_are_solved_as_near_as_by_lapack(n, columns, dtype):
     lower = np.linalg.cholesky(definite(n, dtype))
     b = np.random.default_rng(columns).normal(size=(n, columns)).astype(dtype)
     other = np.triu(np.full_like(lower, np.nan), 1)         # the other triangle is not read
-    # residuals in float64 are rounded by more than what is measured; wider products are slow
-    narrow = dtype in ("float32", "complex64") or n > 65
-    wider = np.result_type(dtype, np.float64 if narrow else np.longdouble)
+    # residuals in float64 would be rounded by more than what is measured
+    single = dtype in ("float32", "complex64")
+    wider = np.result_type(dtype, np.float64 if single else np.longdouble)
     bound = 4 if np.finfo(wider).eps < np.finfo(dtype).eps else 40
     for a, given, upper in ((lower, lower + other, False), (lower.T, (lower + other).T, True)):
         for unit in (False, True):
