@@ -4,7 +4,7 @@ from tensorlib.autograd.batch.values import batch_of, batched
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.lazy import operations
 
-arange = FUNCTIONS["arange"]
+arange, stack = FUNCTIONS["arange"], FUNCTIONS["stack"]
 
 
 @batched(operations.linalg_cholesky_ex, operations.linalg_inv_ex, operations.linalg_det,
@@ -81,3 +81,17 @@ def sampled_products(op, level, tensors, attributes):
     out = op.function(*(x.reshape(x.shape[0] * x.shape[1], x.shape[2]) for x in (left, right)),
                       rows, columns)
     return out.reshape((level.size, attributes["rows"].numel()))
+
+
+@batched(operations.met_sums)
+def sums_of_meetings(op, level, tensors, attributes):
+    """As of the sparse product, of three sparse matrices."""
+    left, right = examples_of(op, level, tensors, 1, 1)
+    of_a, of_b, of_c = (attributes[name] for name in ("a", "b", "c"))
+    m = int(of_a[0].max()) + 1 if of_a.shape[1] else 0
+    k, n = attributes["k"], attributes["n"]
+    places = [stack([places_of_all(op, level, each, size) for each, size in zip(of, sizes)])
+              for of, sizes in ((of_a, (m, k)), (of_b, (k, n)), (of_c, (m, n)))]
+    out = op.function(left.reshape(-1), right.reshape(-1), *places, level.size * k,
+                      level.size * n, attributes["part"])
+    return out.reshape((level.size, -1) if out.numel() else (level.size, 0))
